@@ -90,7 +90,7 @@ def scenario(setting: Setting, seed: int, number: int) -> Spec:
     each = int(random.randint(5, 25))
     slots = each * sum(node.jobs for node in classes)
     cluster = replace(setting.cluster, slots=Slots(map=slots, reduce=slots))
-    facts = BoundsFacts(classes=tuple(classes), cluster=cluster)
+    facts = BoundsFacts(estimates="paper", classes=tuple(classes), cluster=cluster)
     if setting.think:
         times = plan_of(Spec(problem="bounds", facts=facts)).completion["average"]
         classes = [replace(node, think=setting.think * float(time)) for node, time in zip(classes, times, strict=True)]

@@ -43,7 +43,7 @@ def drawn(classes: int, seed: int, number: int, reserved: bool = True) -> Spec:
         else None,
     )
     nodes = tuple(_class(random, f"c{i}") for i in range(1, classes + 1))
-    facts = CapacityFacts(vms=(vm,), classes=nodes, whole="no")
+    facts = CapacityFacts(estimates="paper", vms=(vm,), classes=nodes, whole="no")
     spec = Spec(problem="capacity", title=f"{classes} classes, {number}", facts=facts, goal=Goal("minimize", "cost"))
     costs = instance_of(spec).vms_per_job() * delta * CENT
     priced = tuple(replace(one, penalty=PENALTY * float(cost)) for one, cost in zip(nodes, costs, strict=True))

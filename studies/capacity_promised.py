@@ -83,7 +83,7 @@ def with_deadline(node: JobClass, slack: float) -> JobClass:
 def spec_of(node: JobClass, seed: int) -> Spec:
     """The class on VMs on demand."""
     vm = VmType(name="vm", on_demand=OnDemand(price=PRICE))
-    facts = CapacityFacts(vms=(vm,), classes=(node,), whole="no")
+    facts = CapacityFacts(estimates="paper", vms=(vm,), classes=(node,), whole="no")
     return Spec(problem="capacity", title="promised", facts=facts, goal=Goal("minimize", "cost"), seed=seed)
 
 

@@ -83,7 +83,8 @@ def _head(spec: Spec, family: str, number: int, size: int) -> str:
 problem joint "{family}: a day of classes and services from different time zones"
 
 seed  = {spec.seed}
-whole = no  # slots are fractions, as in the paper
+whole = no         # slots are fractions, as in the paper
+estimates = paper  # equations (1) to (3)
 
 cluster {{
   size    = {size} vms

@@ -66,6 +66,7 @@ def instance(family: str, number: int, concurrency: str = "whole") -> Spec:
         size=1, vm_cost=price / HOUR, concurrency=concurrency, reuse="paper" if concurrency == "whole" else None
     )
     facts = JointFacts(
+        estimates="paper",
         whole="no",
         cluster=cluster,
         classes=classes,

@@ -90,7 +90,13 @@ class Times:
     def _lower(self, rows: Ints, maps: Floats, reduces: Floats) -> Floats:
         low = self.known["lower"]
         some = Work(low.maps[rows], low.reduces[rows], low.rest[rows], low.path[rows])
-        return np.maximum(some.time(maps, reduces), some.path)
+        speed, reducing = self.jobs.speed[rows], some.reduces > 0.0
+        one, other = (np.nan_to_num(self._of(f"{kind}.avg", rows) / speed) for kind in ("map", "reduce"))
+        first = np.maximum(np.divide(some.maps, maps, out=np.zeros_like(one), where=some.maps > 0.0), one)
+        last = np.divide(some.reduces, reduces, out=np.zeros_like(one), where=reducing)
+        last = np.where(reducing, np.maximum(last, np.nan_to_num(self._of("shuffle.avg", rows)) + other), 0.0)
+        staged = np.array([bool(self.jobs.written and self._stages(row)) for row in rows.tolist()], dtype=bool)
+        return np.where(staged, np.maximum(some.time(maps, reduces), some.path), first + last + some.rest)
 
     def _upper(self, rows: Ints, maps: Floats, reduces: Floats) -> Floats:
         found = np.zeros(len(rows))

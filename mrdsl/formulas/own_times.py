@@ -128,7 +128,8 @@ class JobTimes:
 
     ``low``, ``high``: A, B and C of the bounds. From ``caps[0]`` slots on, the upper bound is less by ``caps[1]`` over
     the slots, (parts, rows). From ``reduce_cap[0]`` reduce slots on, it is less by ``reduce_cap[1]`` over them and by
-    ``reduce_cap[2]``. ``given``: A, B and C are the only estimate. ``printed``: the bounds are those of paper 000.
+    ``reduce_cap[2]``. ``path``, ``reduce_path``: the least time before the reduce phase, with the constant time, and of
+    that phase [s]. ``given``: A, B and C are the only estimate. ``printed``: the bounds are those of paper 000.
     ``describe`` reads the tasks.
     """
 
@@ -139,6 +140,7 @@ class JobTimes:
     caps: tuple[Floats, Floats]
     reduce_cap: tuple[Floats, Floats, Floats]
     path: Floats
+    reduce_path: Floats
     describe: Callable[[], _Means]
 
     @cached_property
@@ -179,7 +181,7 @@ class JobTimes:
         work = (self.low if name == "lower" else self.high).reduce_work[rows]
         time = np.divide(work, slots, out=np.zeros_like(work), where=work > 0.0)
         if name == "lower":
-            return time
+            return np.asarray(np.maximum(time, self.reduce_path[rows]))
         at, less, rest = (part[rows] for part in self.reduce_cap)
         enough = (slots >= at * (1.0 - SAME_SUM)) & (at > 0.0)
         return np.where(enough, time - np.divide(less, slots, out=np.zeros_like(less), where=less > 0.0) - rest, time)
@@ -303,7 +305,10 @@ def job_times(
         parts = zip(given, *(_abc(work) for work in works), strict=True)
         return Coefficients(*(np.where(is_given, one, np.where(printed, each[0], each[-1])) for one, *each in parts))
 
-    stages = stages_of(classes) if any_stages(classes) else [()] * len(classes)
+    some = any_stages(classes)
+    stages = stages_of(classes) if some else [()] * len(classes)
+    staged = np.array([bool(each) for each in stages])[of_class] if some else np.zeros(len(of_class), dtype=bool)
+    bare = is_given | printed
 
     def described() -> _Means:
         simulated = _simulated(classes, stages)
@@ -311,7 +316,7 @@ def job_times(
             *_phases(classes, p, of_class, speed, shortest),
             np.where(reducing, p.shuffle_first_avg - p.shuffle_avg, 0.0),
             p.outside[1] + np.zeros_like(speed),
-            np.array([bool(each) for each in stages])[of_class],
+            staged,
             *_parts(classes, stages, of_class, speed),
             {row: classes[index] for row, index in enumerate(of_class.tolist()) if index in simulated},
             speed,
@@ -329,7 +334,8 @@ def job_times(
             own.reduce_work,
             np.where(reducing, np.maximum(p.shuffle_max, p.shuffle_first_max), 0.0),
         ),
-        np.where(is_given | printed, -np.inf, p.path),
+        np.where(bare, -np.inf, np.where(staged, p.path, np.nan_to_num(p.map_avg) + low.constant)),
+        np.where(reducing & ~bare, p.shuffle_avg + p.reduce_avg, 0.0),
         described,
     )
 

@@ -14,7 +14,7 @@ from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
 from mrdsl.spec.blocks import Stage, any_rows, any_stages, is_plain, stages_of
 from mrdsl.spec.columns import Columns, Reader, matching, parts_of
-from mrdsl.spec.estimates import CLASS, OWN
+from mrdsl.spec.estimates import CLASS, OWN, PAPER
 
 _PHASES = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
 
@@ -226,7 +226,7 @@ def path_of(node: Any, by: str, speed: float = 1.0) -> float:
 
 
 def too_late(
-    node: Any, by: str, times: tuple[float, float, float], how: str, place: Span | None, hint: str
+    facts: Any, node: Any, by: str, times: tuple[float, float, float], how: str, place: Span | None, hint: str
 ) -> Diagnostic:
     """Return the error that a class misses its time limit by an estimate; it is impossible only if its path does.
 
@@ -237,7 +237,7 @@ def too_late(
     if path <= limit * (1.0 + SAME_SUM):
         said = f"by the {by} estimate, no slots meet the deadline of class {node.name}, {show(limit, 'time')}: {told}"
         known = f"{said}; its path of tasks takes {show(path, 'time')}, so that a cluster may meet it"
-        own = node.stages and path_of(node, "upper") <= limit * (1.0 + SAME_SUM)  # a slot for every task is enough
+        own = facts.estimates == PAPER and node.stages and path_of(node, "upper") <= limit * (1.0 + SAME_SUM)
         other = "`estimates = scheduling` at the top" if own else "`guarantee = lower`"
         return impossible("late-by-estimate", known, place, f"{hint}; or write {other}")
     said = f"no cluster can meet the deadline of class {node.name}, {show(limit, 'time')}: by the {by} estimate {told}"

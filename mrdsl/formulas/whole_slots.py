@@ -35,7 +35,8 @@ TRIED = 4_000_000
 def settled(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Coefficients:
     """Return the same requirement for time limits, with exact times for jobs with map and reduce slots alone.
 
-    A job with slots of one kind meets its limit D on k slots and more. So does a job with A = k D and B = C = 0.
+    A job with slots of one kind meets its limit D on k slots and more. So does a job with A = k D and B = C = 0. In
+    executors, k is at most a number with a part, which is rounded up later.
     """
     if work.own is None:
         return work
@@ -49,7 +50,8 @@ def settled(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Coeffic
     own, rest = work.own.at(single), ceiling(others[single])
     needed = fewest(lambda slots: own.time(slots, rest), due[single], (least[single], most[single]))
     maps, reduces, constant = (each.copy() for each in (work.map_work, work.reduce_work, work.constant))
-    maps[single] = due[single] * np.where(np.isfinite(needed), needed, 4.0 * ceiling(most[single]))
+    needed = np.where(np.isfinite(needed), np.minimum(needed, most[single]), 4.0 * ceiling(most[single]))
+    maps[single] = due[single] * needed
     reduces[single] = constant[single] = 0.0
     names = np.where(single, "", work.own.names)
     left = replace(work.own, names=names) if (names != "").any() else None

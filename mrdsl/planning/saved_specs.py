@@ -28,6 +28,7 @@ from mrdsl.families import family_names
 from mrdsl.families.diagnosis import schema_mistakes
 from mrdsl.reporting.document import FORMAT as FORMAT
 from mrdsl.spec.encoding import Decoder, MalformedError, encoded
+from mrdsl.spec.estimates import PAPER
 from mrdsl.spec.schema import Node, Source
 from mrdsl.spec.spec import Constraint, FileRead, Goal, Let, Method, Spec
 
@@ -228,7 +229,18 @@ def _rounds_of_the_paper(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "spec": {**spec, "facts": {**facts, "cluster": {**cluster, "reuse": "paper"}}}}
 
 
-MIGRATIONS: Mapping[int, Migration] = {4: _rounds_of_the_paper}
+def _estimates_of_the_paper(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan with the estimates that were the default of version 5, and with them the guarantee `average`."""
+    spec = document.get("spec")
+    if not isinstance(spec, Mapping) or spec.get("problem") not in ("bounds", "capacity", "joint"):
+        return document
+    facts = spec.get("facts")
+    if not isinstance(facts, Mapping) or "estimates" in facts:
+        return document
+    return {**document, "spec": {**spec, "facts": {**facts, "estimates": PAPER}}}
+
+
+MIGRATIONS: Mapping[int, Migration] = {4: _rounds_of_the_paper, 5: _estimates_of_the_paper}
 """From each older version that is read to the next."""
 
 

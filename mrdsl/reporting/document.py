@@ -12,7 +12,7 @@ from mrdsl.core.version import __version__
 from mrdsl.reporting.diagnostics import as_document
 from mrdsl.spec.spec import Spec
 
-FORMAT = 5
+FORMAT = 6
 
 
 def result_document(result: Result) -> dict[str, Any]:

@@ -106,6 +106,10 @@ class Even:
         """Return whole numbers from ``low`` to ``high - 1``."""
         return low + (self.random_sample(count) * (high - low)).astype(np.int64)
 
+    def permutation(self, count: int) -> NDArray[np.int64]:
+        """Return the whole numbers below ``count`` in a random order."""
+        return self.random.permutation(count)
+
 
 @dataclass(frozen=True)
 class Stated:

@@ -16,7 +16,7 @@ from mrdsl.planning.claims import better_of, not_the_best
 from mrdsl.planning.results import ended, labelled
 from mrdsl.solving import registry
 
-SPEC = """problem capacity "x"
+SPEC = """problem capacity "x", estimates = paper
 vm m5 {{ on_demand {{ price = 0.192 USD/h }}, reserved {{ price = 0.121 USD/h, available = 40 }} }}
 class a {{
   map {{ tasks = 37, avg = 30 s, max = 42 s }}

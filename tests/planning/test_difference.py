@@ -24,7 +24,7 @@ class sort {{ map {{ tasks = 101, avg = 10 s, max = 10 s }}, slots {{ map = 1, r
   jobs = {jobs}, deadline = 210 s, penalty = 900 USD }}
 minimize cost
 """
-BOUNDS = """problem bounds
+BOUNDS = """problem bounds, estimates = paper
 sizing = least_slots
 class sort {{ map {{ tasks = 101, avg = 10 s, max = 10 s }}, jobs = 1, deadline = {deadline}, guarantee = average }}
 minimize slots

@@ -147,6 +147,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
         by, least = node.guarantee or default, float(times[index])
         hint, how = f"write deadline = {least * 1.05 + 1.0:.0f} s or more", "even with a slot for every task"
         yield too_late(
+            spec.facts,
             node,
             by,
             (node.deadline, least, min(1.0, growth[index]) * path_of(node, by)),

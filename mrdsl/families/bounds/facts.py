@@ -127,7 +127,7 @@ class BoundsFacts(Node):
 
     cluster: Cluster | None = block(Cluster, "the shared cluster")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "jobs of one kind", plural="classes", required=True)
-    estimates: str = estimates_item()
+    estimates: str | None = estimates_item()
     sizing: str = choice(
         SIZINGS,
         "for `minimize slots`: the least sum of map and reduce slots, or one reduce slot for every reduce task",

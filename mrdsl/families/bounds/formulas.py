@@ -92,6 +92,8 @@ def _exact(
     """Return the least slots by exact times: whole ones for means."""
     assert work.own is not None
     limits = limits_of_tasks(profile.map_tasks, profile.reduce_tasks)
+    if profile.stages is not None:
+        limits = replace(limits, map_least=np.fmax(limits.map_least, profile.stages.least))
     exact, mean = work.own.exact, work.own.names == "mean"
     if facts.sizing == "fixed_reduce":
         limits = replace(limits, reduce_least=limits.reduce_most)

@@ -219,7 +219,7 @@ class CapacityFacts(Node):
     )
     simulation: Simulation | None = simulation_block()
     observed: ObservedCluster | None = observed_block()
-    estimates: str = estimates_item()
+    estimates: str | None = estimates_item()
     period: Quantity = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)
     whole: str | None = choice(
         WHOLE,

@@ -138,7 +138,7 @@ def verify_shares(spec: Spec, plan: CapacityPlan, shares: Shares, by_runs: Flags
     slack = FEASIBILITY * np.maximum(1.0, scalar)
     wrong = ~((shares.vms >= shares.taken.max(axis=0) - slack) & (shares.vms <= scalar + slack))
     yield from told(wrong, "take a different number of VMs")
-    for name in sorted(rows.estimates.keys() - shares.shown.keys()):
+    for name in sorted(rows.estimates.keys() - shares.shown.keys()) if len(rows.of_class) else ():
         yield error("broken-plan", f"the plan lacks the {name} time", spec.span)
     for name, shown in shares.shown.items():
         yield from told(_misstated(shares, rows.estimates[name], shown), f"have a different {name} time")

@@ -103,9 +103,10 @@ def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
     unreachable = _unreachable(spec)
     if has_errors(unreachable):
         return unreachable
-    work = workload(as_planned(spec, NO) if spec.facts.estimates == PAPER else spec)
-    fractional = bool(list(too_small(spec, work, relax=True)))
-    return [*unreachable, *(too_small(spec, work, relax=False) if fractional else ())]
+    work = workload(as_planned(spec, NO))
+    whole = work if spec.facts.estimates == PAPER else workload(spec)
+    fractional = all(list(too_small(spec, each, relax=True)) for each in (work, whole))
+    return [*unreachable, *(too_small(spec, whole, relax=False) if fractional else ())]
 
 
 def _anything(spec: Spec) -> Iterator[Diagnostic]:
@@ -337,7 +338,7 @@ def _deadlines(facts: JointFacts) -> Iterator[tuple[int, Diagnostic]]:
         how = how if limits.map_most[index] < inf else "whatever slots it gets"
         times = node.deadline, earliest_end, path_of(node, by)
         hint = f"write deadline = {round(earliest_end * 1.05 + 1):g} s or more"
-        yield index, too_late(node, by, times, how, node.span_of("deadline"), hint)
+        yield index, too_late(facts, node, by, times, how, node.span_of("deadline"), hint)
 
 
 def _responses(spec: Spec) -> Iterator[tuple[int, Diagnostic]]:
@@ -365,13 +366,13 @@ def too_small(spec: Spec, work: Workload, relax: bool) -> Iterator[Diagnostic]:
 
     A plan with fractional VMs may exist without one with whole VMs: the message adds its need.
     """
-    from mrdsl.families.joint.workload import parts
+    from mrdsl.families.joint.workload import parts, workload
 
     for part, size in parts(work):
-        relaxed = work.need_low[:, part].sum(axis=1)
-        least = relaxed if relax else work.whole_vms(work.low)[:, part].sum(axis=1)
+        least = (work.need_low if relax else work.whole_vms(work.low))[:, part].sum(axis=1)
         short = _indices(least > size + ROUNDING * size)
         if short:
+            relaxed = (work if relax else workload(as_planned(spec, NO))).need_low[:, part].sum(axis=1)
             yield _shortage(spec, work, part, size, least, relaxed, short)
 
 

@@ -206,7 +206,7 @@ class JointFacts(Node):
     services: Sequence[Service] = blocks(Service, "service", "requests of one web service")
     demand: Demand | None = block(Demand, "the demand over several periods")
     simulation: Simulation | None = simulation_block()
-    estimates: str = estimates_item()
+    estimates: str | None = estimates_item()
     whole: str | None = choice(
         (SLOTS, NO),
         "`slots`, the default: each job has whole slots, on whole VMs of its class; `no`: slots are fractions",

@@ -18,7 +18,7 @@ from mrdsl.spec.spec import Goal
 from tests.families.bounds.running import observed
 from tests.formulas.random_stages import estimate, least_slots, numbers, random_stages
 
-CLUSTER = """problem bounds "Spark"
+CLUSTER = """problem bounds "Spark", estimates = paper
 cluster { slots { task = 192 }ITEMS }
 class funnel {
   stage scan   { tasks = 200, avg = 9 s, max = 21 s }
@@ -64,7 +64,7 @@ def test_one_stage_is_a_map_phase_to_the_last_digit(scheduler: str, tasks: int, 
     ):
         plans = []
         for node in (stage, phase):
-            facts = BoundsFacts(classes=(node,), cluster=cluster)
+            facts = BoundsFacts(estimates="paper", classes=(node,), cluster=cluster)
             if goal.quantity == "slots":
                 facts = replace(facts, classes=(replace(node, deadline=4.0 * longest),))
             plans.append(solve(Spec(problem="bounds", facts=facts, goal=goal)).plan)
@@ -86,7 +86,9 @@ def test_the_least_slots_are_those_of_scip_and_of_the_formula() -> None:
         deadline = max((a / width + c) * float(rng.uniform(1.01, 3.0)), path_avg)
         classes.append(JobClass(name=name, stages=stages, jobs=2, deadline=deadline, guarantee=guarantee))
         least += 2 * least_slots(stages, guarantee, deadline)
-    spec = Spec(problem="bounds", facts=BoundsFacts(classes=tuple(classes)), goal=Goal("minimize", "slots"))
+    spec = Spec(
+        problem="bounds", facts=BoundsFacts(estimates="paper", classes=tuple(classes)), goal=Goal("minimize", "slots")
+    )
     assert solve(spec).objective.value == pytest.approx(least, rel=1e-12)
     by_model = solve(spec, solver="scip", formulation="slots", limits=Limits(gap=1e-8))
     assert by_model.objective.value == pytest.approx(least, rel=1e-6)
@@ -103,7 +105,7 @@ def test_the_critical_path_is_a_condition_of_its_own() -> None:
     assert solve(load_text(text.replace("29 s", "30 s")).spec).objective.value == pytest.approx(2856 / 30)
 
 
-MIXED = """problem bounds
+MIXED = """problem bounds, estimates = paper
 cluster { slots { SLOTS }ITEMS }
 class narrow { map { tasks = 1, avg = 1 s, max = 1 s }
                shuffle { first_max = 0 s, avg = 0 s, max = 0 s }
@@ -145,7 +147,7 @@ def test_a_narrow_phase_in_a_common_pool_waits_for_long_tasks_of_others() -> Non
 
 def test_jobs_of_one_slot_that_lend_it_wait_for_it() -> None:
     """Three jobs on three slots: the upper estimate is the work of one, and a job that loses its slot takes longer."""
-    text = """problem bounds
+    text = """problem bounds, estimates = paper
 cluster { slots { task = SLOTS } }
 class a { stage s { tasks = 20, avg = 6 s, max = 11 s }, jobs = 3, think = 0 s }
 estimate completion
@@ -177,7 +179,7 @@ def test_mistakes_of_a_spec_built_in_python_have_a_path() -> None:
             name="both", stages=(Stage(name="a", tasks=1, avg=1.0, max=2.0),), map=MapPhase(tasks=1, avg=1.0, max=1.0)
         ),
     )
-    facts = BoundsFacts(classes=wrong, cluster=Cluster(slots=Slots(map=9, reduce=9)))
+    facts = BoundsFacts(estimates="paper", classes=wrong, cluster=Cluster(slots=Slots(map=9, reduce=9)))
     told = [
         (d.code, d.path) for d in FAMILY.check(Spec(problem="bounds", facts=facts, goal=Goal("estimate", "completion")))
     ]

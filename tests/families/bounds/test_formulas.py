@@ -33,7 +33,9 @@ SIZE = Goal("minimize", "slots")
 
 
 def spec_of(*classes, cluster=None, goal=None, **items):
-    return Spec(problem="bounds", facts=BoundsFacts(classes=classes, cluster=cluster, **items), goal=goal)
+    return Spec(
+        problem="bounds", facts=BoundsFacts(estimates="paper", classes=classes, cluster=cluster, **items), goal=goal
+    )
 
 
 def test_the_reference_by_hand():
@@ -180,7 +182,7 @@ def test_a_global_solver_agrees_with_the_closed_form(sizing_rule):
 
 def test_subject_to_is_kept_by_a_solver():
     pytest.importorskip("pyscipopt")
-    text = """problem bounds "t"
+    text = """problem bounds "t", estimates = paper
 class a { map { tasks = 40, avg = 10 s, max = 15 s }, deadline = 100 s, guarantee = lower }
 minimize slots
 subject to { completion(a) <= 50 s, slots >= 8 }
@@ -262,7 +264,7 @@ MAP = "map { tasks = 10, avg = 10 s, max = 20 s }"
     ],
 )
 def test_bad_input_is_told_at_its_place(cluster, items, goal, codes):
-    text = f'problem bounds "t"\ncluster {{ {cluster} }}\nclass a {{ {items} }}\n{goal}\n'
+    text = f'problem bounds "t", estimates = paper\ncluster {{ {cluster} }}\nclass a {{ {items} }}\n{goal}\n'
     assert bad_codes(text) == codes
 
 

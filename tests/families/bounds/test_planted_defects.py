@@ -49,7 +49,7 @@ def refused(spec: str) -> bool:
 
 
 def halved_work(found: Any) -> Any:
-    work = {n: replace(each, map_work=each.map_work / 2.0) for n, each in found.by_name.items()}
+    work = {n: replace(each, map_work=each.map_work / 2.0, own=None) for n, each in found.by_name.items()}
     return replace(found, by_name=work)
 
 

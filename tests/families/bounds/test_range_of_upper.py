@@ -108,13 +108,14 @@ vm m5 { on_demand { price = 0.192 USD/h } }
 class a {
   stage one { tasks = 40, avg = 20 s, max = 60 s }
   stage two { tasks = 10, avg = 10 s, max = 30 s, after = [one] }
-  slots { task = 4 }, jobs = 2..2, deadline = 5 min, penalty = 20 USD
+  slots { task = 4 }, jobs = 2..2, deadline = 270 s, penalty = 20 USD
 }
 minimize cost
 """
 
 
 def test_soft_deadlines_of_stages_are_told_with_the_price_of_the_upper_estimate() -> None:
+    """Four slots are the fewest for 900 s of work; their upper estimate is (800 - 60 + 100 - 30) / 4 + 90 s."""
     (told,) = [d for d in mrdsl.solve(mrdsl.loads(STAGED)).diagnostics if d.code == "soft-deadline"]
     firm = mrdsl.solve(mrdsl.loads(STAGED.replace("penalty", "guarantee = upper, penalty")))
     assert f"would cost {firm.objective.value:.2f} USD" in told.hint

@@ -130,7 +130,9 @@ def drawn(rng: np.random.Generator, least_jobs: int = 0) -> Spec:
         )
     )
     vm = VmType(name="m5", on_demand=OnDemand(price=on_demand / 3600.0), reserved=reserved)
-    return Spec(problem="capacity", facts=CapacityFacts(vms=(vm,), classes=tuple(classes), whole="no"))
+    return Spec(
+        problem="capacity", facts=CapacityFacts(estimates="paper", vms=(vm,), classes=tuple(classes), whole="no")
+    )
 
 
 def _class(rng: np.random.Generator, name: str, least_jobs: int) -> JobClass:

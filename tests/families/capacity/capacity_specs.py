@@ -66,7 +66,9 @@ def capacity(
         reserved=None if reserved is None else Reserved(price=reserved / HOUR, available=available),
     )
     return Spec(
-        problem="capacity", facts=CapacityFacts(vms=(vm,), classes=classes, whole="no"), constraints=constraints
+        problem="capacity",
+        facts=CapacityFacts(estimates="paper", vms=(vm,), classes=classes, whole="no"),
+        constraints=constraints,
     )
 
 

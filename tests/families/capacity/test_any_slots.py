@@ -19,7 +19,7 @@ from mrdsl.spec.schema import Range
 from tests.families.capacity.capacity_oracle import estimate
 from tests.families.capacity.type_specs import varied_types
 
-HALF = """problem capacity "half on spot"
+HALF = """problem capacity "half on spot", estimates = paper
 whole = {whole}
 vm m5 {{ on_demand {{ price = 0.192 USD/h }}, spot {{ price = 0.073 USD/h, interruptions = 0.0003/h }} }}
 class a {{ coefficients {{ A = 5400 s, B = 1250 s, C = 95 s }}, slots {{ map = 4, reduce = 2 }}
@@ -102,7 +102,7 @@ def drawn(seed: int) -> Spec:
     price = 0.2 / 3600
     rate = float(rng.choice([0.0003, 0.05, 1.0])) / 3600
     types = (VmType(name="m5", on_demand=OnDemand(price=price), spot=Spot(price=0.3 * price, interruptions=rate)),)
-    return Spec(problem="capacity", facts=CapacityFacts(vms=types, classes=(node,), whole="slots"))
+    return Spec(problem="capacity", facts=CapacityFacts(estimates="paper", vms=types, classes=(node,), whole="slots"))
 
 
 def fractional_cost(spec: Spec) -> float:

@@ -89,7 +89,7 @@ def test_the_same_mistakes_are_found_in_columns() -> None:
         for path in ("map.max", "reduce.max", "jobs.low", "jobs.high"):
             values[path][index] = values[path][0]
     values["deadline"][60] = 20.0  # below the path of average tasks, 30 s
-    spec = Spec(problem="capacity", facts=CapacityFacts(vms=vm, classes=classes))
+    spec = Spec(problem="capacity", facts=CapacityFacts(vms=vm, classes=classes, estimates="paper"))
     assert [(d.code, d.message.split()[1]) for d in FAMILY.check(spec)] == [("few-tasks", "c50")]
     assert [d.code for d in FAMILY.impossible(spec)] == ["impossible-deadline"]
 

@@ -97,7 +97,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_other_times() -> Non
 
 
 def spec_of(classes: str, simulation: str = "") -> mrdsl.Spec:
-    text = "problem capacity\nseed = 3\nvm m5 { on_demand { price = 0.192 USD/h } }\n"
+    text = "problem capacity, estimates = paper\nseed = 3\nvm m5 { on_demand { price = 0.192 USD/h } }\n"
     return mrdsl.loads(f"{text}{classes}\nsimulation {{ {simulation} }}\nminimize cost\n")
 
 
@@ -186,7 +186,7 @@ def test_bursts_and_recorded_arrivals(tmp_path: Path) -> None:
     (tmp_path / "arrivals.txt").write_text("0\n500\n1000\n1500\n")
     (tmp_path / "maps.txt").write_text("10\n")
     text = (
-        "problem capacity\nvm m5 { on_demand { price = 0.192 USD/h } }\n"
+        "problem capacity, estimates = paper\nvm m5 { on_demand { price = 0.192 USD/h } }\n"
         + MAPS.format(4, 10, GIVEN.format(30) + 'submissions = "arrivals.txt", recorded { map = "maps.txt" }')
         + "\nminimize cost\nsimulation { warm_up = 0% }\n"
     )
@@ -342,7 +342,7 @@ def test_a_family_that_runs_as_its_spec_says_takes_no_what_if() -> None:
         mrdsl.simulate(spec, what_if=WhatIf(burst=2))
 
 
-TYPES = """problem capacity
+TYPES = """problem capacity, estimates = paper
 vm fast { on_demand { price = 0.4 USD/h } }
 vm slow { on_demand { price = 0.1 USD/h } SPOT }
 class a { map { tasks = 4, avg = 10 s, max = 10 s } slots { map = 2, reduce = 1 } on fast { speed = 2 }
@@ -377,7 +377,7 @@ def test_spot_machines_are_taken_back() -> None:
     assert mean("20/h") > 1.5 * mean("0/h")
 
 
-SPLIT = """problem capacity
+SPLIT = """problem capacity, estimates = paper
 vm fast { on_demand { price = 0.4 USD/h } }
 vm slow { on_demand { price = 0.1 USD/h }, available = 1 }
 class b { map { tasks = 4, avg = 10 s, max = 10 s } slots { map = 1, reduce = 1 }

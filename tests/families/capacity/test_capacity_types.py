@@ -180,7 +180,7 @@ def test_spot_vms_that_go_take_work_with_them_in_the_run() -> None:
 
 def test_one_type_may_say_containers_speeds_and_fees_in_every_formulation() -> None:
     """Written out by hand: slots that follow, times that are shorter, a price that includes the fee."""
-    said = """problem capacity
+    said = """problem capacity, estimates = paper
 vm m { on_demand { price = 0.192 USD/h }, fee = 0.048 USD/h, cores = 4, memory = 16 GiB }
 class clicks {
   map { tasks = 370, avg = 30 s, max = 42 s }
@@ -253,6 +253,7 @@ def test_slots_follow_from_containers_by_the_scarcer_resource() -> None:
 def test_the_spec_of_three_machines_runs_as_written(solver: str) -> None:
     """Containers are vectors: a plan within 1 % of its bound, below the 33.057 USD of slots by the scarcer resource."""
     spec = mrdsl.load(shared("specs/machines.mrspec"))
+    spec = replace(spec, facts=replace(spec.facts, estimates="paper"))
     result = solve(spec, solver=solver, limits=EXACT)
     assert result.solution in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)
     assert result.objective.value < 33.057
@@ -264,7 +265,7 @@ def test_the_spec_of_three_machines_runs_as_written(solver: str) -> None:
     assert not any(share["spot"] for share in plan["classes"]["sort"]["on"])
 
 
-MACHINES = """problem capacity
+MACHINES = """problem capacity, estimates = paper
 vm "m5.xlarge" { cores = 4, memory = 16 GiB, on_demand { price = 0.192 USD/h } }
 vm "c5.2xlarge" { cores = 8, memory = 16 GiB, on_demand { price = 0.34 USD/h } }
 vm "r5.xlarge" { cores = 4, memory = 32 GiB, on_demand { price = 0.252 USD/h } }
@@ -328,7 +329,7 @@ def test_a_vm_called_one_is_told_where_a_class_says_types_one(types: str, codes:
 @pytest.mark.parametrize(("spot", "types"), [("", 50), (", spot { price = 0.1 USD/h, interruptions = 0/h }", 25)])
 def test_more_classes_on_types_than_a_plan_may_hold_are_told_cheaply(spot: str, types: int) -> None:
     """100,000 classes: 50 types are the most, or 25 that are on spot too. The one beyond is the place."""
-    text = """problem capacity
+    text = """problem capacity, estimates = paper
 class c[1..100000] {
   coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }
   jobs = 4..6, deadline = 10 min, penalty = 20 USD
@@ -367,7 +368,7 @@ def test_formulations_that_take_the_type_as_fixed_say_so(formulation: str) -> No
 
 
 def test_a_spec_of_types_is_printed_and_read_back() -> None:
-    text = """problem capacity
+    text = """problem capacity, estimates = paper
 vm a { on_demand { price = 1 USD/h }, reserved { price = 0.5 USD/h, available = 3 }
        reserved "1 year" { price = 0.4 USD/h, available = 2, prepaid = yes }
        spot { price = 0.2 USD/h, interruptions = 0.1/h }
@@ -393,7 +394,7 @@ subject to { vms(a) <= 400, share(spot) <= 5% }
 @pytest.mark.parametrize("more", ["", "vm b { on_demand { price = 9 USD/h } }"])
 def test_the_price_of_prepaid_vms_is_shown_beside_the_cost(more: str) -> None:
     """Three prepaid VMs of 0.12 USD/h, of one type alone or beside another."""
-    text = f"""problem capacity
+    text = f"""problem capacity, estimates = paper
 vm a {{ on_demand {{ price = 0.2 USD/h }}, reserved {{ price = 0.12 USD/h, available = 3, prepaid = yes }} }}
 {more}
 class c {{ coefficients {{ A = 5400 s, B = 1250 s, C = 95 s }}, slots {{ map = 4, reduce = 2 }}
@@ -411,7 +412,7 @@ minimize cost
 
 
 def test_a_type_that_is_mistaken_makes_no_quota_impossible() -> None:
-    text = """problem capacity "x"
+    text = """problem capacity "x", estimates = paper
 vm a { on_demand { price = -1 USD/h } }
 vm b { on_demand { price = 0.2 USD/h } available = 2 }
 class f {
@@ -430,7 +431,7 @@ minimize cost
     assert [d.code for d in mrdsl.check(few)] == ["impossible-quota"]
 
 
-MASTERS = """problem capacity
+MASTERS = """problem capacity, estimates = paper
 vm a { on_demand { price = 0.2 USD/h }, masters = 1 }
 vm b { on_demand { price = 0.31 USD/h }, spot { price = 0.1 USD/h, interruptions = 0.01/h } }
 class c[1..3] {
@@ -605,7 +606,7 @@ def test_jobs_beside_spot_go_where_they_cost_less_though_no_whole_vm_shows_it() 
     node = MACHINES[MACHINES.index("class clicks {") : MACHINES.index("class sort")]
     node = node.replace("class clicks {", "class c[1..60] {\n  spot = 40%").replace("8..10", "5..20")
     node = re.sub(r"container \{.*\}\n", "slots { map = 4, reduce = 2 }\n", node)
-    spec = mrdsl.loads("problem capacity\n" + "\n".join(vms) + "\n" + node + "minimize cost\n")
+    spec = mrdsl.loads("problem capacity, estimates = paper\n" + "\n".join(vms) + "\n" + node + "minimize cost\n")
     found = solve(spec, solver="direct")
     better = solve(spec, solver="highs", limits=Limits(gap=0.0, nodes=50))
     assert better.objective.value <= found.objective.value <= better.objective.value * 1.005

@@ -16,7 +16,7 @@ from mrdsl.spec import Constraint, Spec
 from mrdsl.spec.expression import Constant, PlanQuantity
 from tests.families.capacity.type_specs import random_types
 
-ON_FAST = """problem capacity "Speed of one type"
+ON_FAST = """problem capacity "Speed of one type", estimates = paper
 vm m4 {{ on_demand {{ price = 0.192 USD/h }} }}
 vm m5 {{ on_demand {{ price = 0.192 USD/h }}{spot} }}
 class a {{
@@ -96,7 +96,7 @@ def test_drawn_limits_end_in_a_plan_that_keeps_them_or_in_none(seed: int) -> Non
         assert np.isnan(value) or value <= min(limits[node.name], node.deadline) * (1.0 + 1e-6)
 
 
-AT_P95 = """problem capacity "Promised of runs"
+AT_P95 = """problem capacity "Promised of runs", estimates = paper
 vm m4 {{ on_demand {{ price = 0.192 USD/h }} }}
 class a {{
   map {{ tasks = 20, avg = 20 s, max = 60 s }}, shuffle {{ first_max = 5 s, avg = 4 s, max = 5 s }}

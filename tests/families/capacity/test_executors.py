@@ -20,7 +20,7 @@ from mrdsl.formulas.packing import Size
 from mrdsl.spec.spec import Spec
 from tests.formulas.packings import fewest
 
-SPEC = """problem capacity "executors"
+SPEC = """problem capacity "executors", estimates = paper
 whole = {whole}
 vm m5 {{ cores = {vm[0]}, memory = {vm[1]} GiB, on_demand {{ price = 1 USD/h }} }}
 class nightly {{

@@ -20,7 +20,7 @@ def drawn(seed: int) -> str:
     random = np.random.RandomState(seed)
     cores, memory = int(random.choice([4, 8, 16])), int(random.choice([2, 4, 8]))
     tasks, times, taken = random.randint(1, 40, 2), random.randint(1, 60, 2), random.randint(1, 4, 4)
-    return f"""problem capacity "one class"
+    return f"""problem capacity "one class", estimates = paper
 whole = machines
 vm t {{ cores = {cores}, memory = {cores * memory} GiB, on_demand {{ price = 0.2 USD/h }} }}
 class a {{

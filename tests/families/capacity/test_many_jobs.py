@@ -17,13 +17,13 @@ from tests.shared_data import shared
 def test_ordinary_containers_are_proven(jobs: int, cost: float) -> None:
     script = str(shared("cases/ordinary_containers.py"))
     text = subprocess.run([sys.executable, script, str(jobs)], check=True, capture_output=True, text=True).stdout
-    result = mrdsl.solve(mrdsl.loads(text))
+    result = mrdsl.solve(mrdsl.loads(f"{text}\nestimates = paper\n"))
     assert result.solution is SolutionStatus.OPTIMAL
     assert result.value == pytest.approx(cost, abs=0.01)
     assert result.bound == pytest.approx(cost, abs=0.01)
 
 
-CLASSES = """problem capacity
+CLASSES = """problem capacity, estimates = paper
 vm m {{ cores = 4, memory = 12 GiB, on_demand {{ price = 1 USD/h }} }}
 class a {{
   coefficients {{ A = 60 s, B = 0 s, C = 0 s }}, container {{ map {{ cores = 1, memory = 5 GiB }} }}

@@ -13,7 +13,7 @@ from tests.families.capacity.oracle.comparing import faults, known, told
 from tests.families.capacity.oracle.drawing import draw
 from tests.families.capacity.oracle.structure import Drawn, text_of
 
-TEXT = """problem capacity "hopeless"
+TEXT = """problem capacity "hopeless", estimates = paper
 whole = {whole}
 vm m5 {{ cores = 4, memory = 16 GiB, on_demand {{ price = 0.2 USD/h }} {more} }}
 class late {{ coefficients {{ A = 5400 s, B = 1250 s, C = 95 s }}, slots {{ map = 4, reduce = 2 }}
@@ -83,7 +83,7 @@ def test_drawn_specs_cost_what_the_second_program_finds(seed: int, solver: str) 
     assert list(faults(known(drawn), told(drawn, solver))) == [], text_of(drawn)
 
 
-RUNS = """problem capacity "in runs"
+RUNS = """problem capacity "in runs", estimates = paper
 whole = no
 vm m5 {{ on_demand {{ price = 0.192 USD/h }} }}
 class late {{ map {{ tasks = 40, avg = 20 s, max = 30 s }}, reduce {{ tasks = 0 }}, slots {{ map = 4, reduce = 2 }}

@@ -91,7 +91,7 @@ def test_auto_takes_it_where_pairs_are_many() -> None:
 
 def test_a_quota_that_the_first_plan_overruns_is_kept() -> None:
     """Nine VMs of the cheap type at most, each class with more than half of one: the others go to the dear type."""
-    text = """problem capacity "few of the cheap"
+    text = """problem capacity "few of the cheap", estimates = paper
     whole = machines
     vm cheap { on_demand { price = 1 USD/h }, available = 9 }
     vm dear { on_demand { price = 3 USD/h } }
@@ -140,7 +140,7 @@ def test_few_classes_divide_scarce_types_as_an_exact_solver_does(seed: int) -> N
         f"  penalty = {draw.randint(1, 9)} USD }}\n"
         for n in range(4)
     )
-    spec = mrdsl.loads(f"problem capacity\nwhole = machines\n{vms}{classes}minimize cost\n")
+    spec = mrdsl.loads(f"problem capacity, estimates = paper\nwhole = machines\n{vms}{classes}minimize cost\n")
     found, best = mrdsl.solve(spec, "direct"), mrdsl.solve(spec, "highs", limits=mrdsl.Limits(gap=1e-3))
     assert found.objective.value <= best.objective.value * (1.0 + 2e-3)
     assert found.objective.value >= best.objective.bound * (1.0 - 1e-6)

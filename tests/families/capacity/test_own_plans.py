@@ -13,7 +13,7 @@ from mrdsl.families.capacity.own_plans import plan_with
 from mrdsl.families.capacity.verify import verify
 
 MODELS = Path(str(resource("models"))) / "capacity"
-SPEC = """problem capacity "q"
+SPEC = """problem capacity "q", estimates = paper
 vm m5 { on_demand { price = 1 USD/h }, reserved { price = 0.5 USD/h, available = 2 } }
 class a { map { tasks = 4, avg = 10 s, max = 10 s }, slots { map = 2, reduce = 1 }
   jobs = 1 .. 5, deadline = 20 s, penalty = 1 USD }

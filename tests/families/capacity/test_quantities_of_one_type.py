@@ -13,7 +13,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.planning.solve_spec import build_model
 
-SPEC = """problem capacity "x"
+SPEC = """problem capacity "x", estimates = paper
 vm m5 {{ on_demand {{ price = 0.192 USD/h }}, reserved {{ price = 0.121 USD/h, available = 40 }} }}
 class a {{
   map {{ tasks = 37, avg = 30 s, max = 42 s }}

@@ -55,7 +55,7 @@ def test_lanes_left_out_change_no_cost(first: int, monkeypatch: pytest.MonkeyPat
     assert not [found for seed in range(first, first + 10) if (found := compared(seed))]
 
 
-QUOTAS = """problem capacity
+QUOTAS = """problem capacity, estimates = paper
 vm m5 { cores = 4, on_demand { price = 0.2 USD/h }, spot { price = 0.05 USD/h, interruptions = 0/h } }
 vm c5 { cores = 8, on_demand { price = 0.3 USD/h } }
 vm r5 { on_demand { price = 0.5 USD/h } }

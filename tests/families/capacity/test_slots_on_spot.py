@@ -13,7 +13,7 @@ import mrdsl
 from mrdsl.families.capacity.instance import mix_of
 from tests.families.capacity.type_specs import random_types
 
-ONE_REDUCE = """problem capacity "a job with one reduce task"
+ONE_REDUCE = """problem capacity "a job with one reduce task", estimates = paper
 vm a {{ on_demand {{ price = 0.20 USD/h }}, spot {{ price = 0.07 USD/h, interruptions = {rate}/h }} }}
 class c {{
   map {{ tasks = 10, avg = 10 s, max = 12 s }}, reduce {{ tasks = 1, avg = 5 s, max = 6 s }},

@@ -72,7 +72,7 @@ minimize cost
 
 def test_a_deadline_beyond_any_bound_is_told_without_a_price() -> None:
     """With a slot for each of its ten tasks a job takes 37 s by the average estimate, 64 s by the upper one."""
-    text = """problem capacity "x"
+    text = """problem capacity "x", estimates = paper
 vm m5 { on_demand { price = 0.2 USD/h } }
 class a {
   map { tasks = 10, avg = 10 s, max = 30 s }

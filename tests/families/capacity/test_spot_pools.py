@@ -16,7 +16,7 @@ from mrdsl.families.capacity.plan_warnings import verify
 from mrdsl.families.capacity.verify import quantity
 from mrdsl.families.capacity.why import why
 
-TEXT = """problem capacity
+TEXT = """problem capacity, estimates = paper
 vm m5 { cores = 4, on_demand { price = 0.2 USD/h }, spot { price = 0.05 USD/h, interruptions = 0/h } }
 vm c5 { cores = 2, on_demand { price = 0.2 USD/h }, spot { price = 0.06 USD/h, interruptions = 0/h } }
 vm "r5.x" { cores = 1, on_demand { price = 0.3 USD/h }, spot { price = 0.09 USD/h, interruptions = 0/h } }

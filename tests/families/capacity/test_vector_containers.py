@@ -23,7 +23,7 @@ from tests.families.capacity.capacity_oracle import estimate
 from tests.formulas.packings import fewest
 
 GIB = 1024**3
-CLICKS = """problem capacity "containers"
+CLICKS = """problem capacity "containers", estimates = paper
 whole = {whole}
 vm "m5.xlarge" {{ cores = 4, memory = 16 GiB, on_demand {{ price = 0.192 USD/h }} }}
 class clicks {{
@@ -128,7 +128,9 @@ def drawn(seed: int) -> Spec:
             )
         )
     vm = VmType(name="m5", cores=4.0, memory=16.0 * GIB, on_demand=OnDemand(price=0.2 / 3600))
-    return Spec(problem="capacity", facts=CapacityFacts(vms=(vm,), classes=tuple(classes), whole="slots"))
+    return Spec(
+        problem="capacity", facts=CapacityFacts(estimates="paper", vms=(vm,), classes=tuple(classes), whole="slots")
+    )
 
 
 def enumerated(spec: Spec, own: bool = False) -> float:
@@ -187,7 +189,7 @@ def test_plans_of_containers_run_and_are_exported() -> None:
         assert mrdsl.export(found, target)
 
 
-MANY_CONTENTS = """problem capacity
+MANY_CONTENTS = """problem capacity, estimates = paper
 vm big {{ cores = 36, memory = 72 GiB, on_demand {{ price = 3 USD/h }} }}
 {}minimize cost
 """
@@ -215,7 +217,7 @@ def test_vms_that_hold_slots_in_too_many_ways_have_a_plan(solver: str, turn: int
     assert found.plan.rejected.tolist() == [0.0] * 4
 
 
-DRIVERS = """problem capacity
+DRIVERS = """problem capacity, estimates = paper
 vm m5 { cores = 4, memory = 16 GiB, on_demand { price = 0.2 USD/h } LIMIT }
 QUOTA
 class c { stage a { tasks = 8, avg = 10 s, max = 12 s }
@@ -247,7 +249,7 @@ def test_limits_that_containers_just_fit(solver: str, limit: str, quota: str, fi
 def test_no_slots_take_less_of_a_resource_than_the_fewest(seed: int) -> None:
     random = np.random.RandomState(seed)
     tasks, times, cores, memory = random.randint(1, 30, 2), random.randint(5, 60, 2), random.randint(1, 4, 2), [2, 7]
-    text = f"""problem capacity
+    text = f"""problem capacity, estimates = paper
 vm m5 {{ cores = 8, memory = 32 GiB, on_demand {{ price = 0.2 USD/h }}
         spot {{ price = 0.1 USD/h, interruptions = 0/h }} }}
 class c {{ map {{ tasks = {tasks[0]}, avg = {times[0]} s, max = {times[0]} s }}

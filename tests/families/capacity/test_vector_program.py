@@ -69,7 +69,7 @@ def test_a_program_bounds_the_optimum_and_its_plans_do_not_beat_it(
 def test_columns_keep_the_part_on_spot_of_jobs_without_more_slots() -> None:
     """A job of class b has one slot of each kind at most, so its firm jobs make no room for more on spot."""
     spec = mrdsl.loads(
-        "problem capacity\n"
+        "problem capacity, estimates = paper\n"
         "vm m0 { cores = 4, memory = 8 GiB, on_demand { price = 0.281 USD/h }, available = 12,\n"
         "  spot { price = 0.056 USD/h, interruptions = 0.05/h } }\n"
         "vm m1 { cores = 2, memory = 16 GiB, on_demand { price = 0.136 USD/h }, available = 11,\n"
@@ -96,7 +96,7 @@ def test_columns_keep_the_part_on_spot_of_jobs_without_more_slots() -> None:
 def test_slots_that_do_not_pack_raise_the_bound() -> None:
     """Reduce slots of 5 GiB on VMs of 8 GiB: one on each, though those of a job take the memory of fewer VMs."""
     spec = mrdsl.loads(
-        "problem capacity\n"
+        "problem capacity, estimates = paper\n"
         "vm small { on_demand { price = 1 USD/h }, available = 12, cores = 4, memory = 8 GiB }\n"
         "vm other { on_demand { price = 3 USD/h }, available = 2, cores = 8, memory = 16 GiB }\n"
         "class a { map { tasks = 4, avg = 10 s, max = 10 s }, shuffle { first_max = 1 s, avg = 1 s, max = 1 s },\n"

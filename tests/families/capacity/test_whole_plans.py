@@ -272,7 +272,7 @@ def test_where_packing_fails_jobs_may_go_to_another_type() -> None:
     there = (OnType(name="small", slots=Slots(map=1, reduce=1)),)
     lists = {"fifths": ("m5", "small")}
     classes = [replace(node, types=lists.get(node.name, ("m5",)), on=there) for node in facts.classes]
-    types = whole(Spec(problem="capacity", facts=CapacityFacts(vms=(vm, small_vm), classes=tuple(classes))))
+    types = whole(Spec(problem="capacity", facts=CapacityFacts(estimates="paper", vms=(vm, small_vm), classes=tuple(classes))))
     result = mrdsl.solve(types, "highs")
     assert result.value == pytest.approx(2 * 0.192 + 0.01)
     assert isinstance(result.plan, CapacityPlan)
@@ -300,7 +300,7 @@ def test_two_vms_at_most_do_not_hold_59_30(solver: str) -> None:
 
 
 def test_comparisons_hold_beside_the_packing() -> None:
-    text = """problem capacity "At most two VMs"
+    text = """problem capacity "At most two VMs", estimates = paper
     whole = slots
     vm m5 { on_demand { price = 0.192 USD/h } }
     class halves { coefficients { A = 60 s, B = 0 s, C = 0 s }
@@ -505,7 +505,7 @@ def test_jobs_on_the_machines_of_whole_plans_keep_their_bounds() -> None:
     for seed in range(8):
         random = np.random.RandomState(seed)
         classes = "".join(run_class(random, f"c{n}") for n in range(3))
-        spec = f'problem capacity "Runs"\nwhole = slots, seed = {seed}\nvm m5 {{ on_demand {{ price = 1 USD/h }} }}\n'
+        spec = f'problem capacity "Runs", estimates = paper\nwhole = slots, seed = {seed}\nvm m5 {{ on_demand {{ price = 1 USD/h }} }}\n'
         result = mrdsl.simulate(mrdsl.loads(f"{spec}{classes}minimize cost"), runs=1, jobs=8)
         plan = result.plan
         assert isinstance(plan, CapacityPlan)

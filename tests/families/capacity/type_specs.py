@@ -27,7 +27,10 @@ def random_types(seed: int, classes: int | None = None, types: int | None = None
     return Spec(
         problem="capacity",
         facts=CapacityFacts(
-            vms=vms, classes=tuple(_class(random, f"c{n}", names, jobs) for n in range(count)), whole="no"
+            estimates="paper",
+            vms=vms,
+            classes=tuple(_class(random, f"c{n}", names, jobs) for n in range(count)),
+            whole="no",
         ),
     )
 

@@ -50,7 +50,13 @@ def reference(peak: float = 1.0, **cluster: Any) -> Spec:
         penalty=0.0012 * CENT,
     )
     options = {"size": 210, "vm_cost": 1.0943 * CENT / HOUR, "concurrency": "fractional", **cluster}
-    facts = JointFacts(cluster=Cluster(**options), classes=(recommendations,), services=(checkout, search), whole="no")
+    facts = JointFacts(
+        estimates="paper",
+        cluster=Cluster(**options),
+        classes=(recommendations,),
+        services=(checkout, search),
+        whole="no",
+    )
     return Spec(problem="joint", facts=facts)
 
 
@@ -66,7 +72,7 @@ def random_spec(seed: int, most_vms: int = 4, **cluster: Any) -> Spec:
     size = int(draw.integers(units, most_vms * units + 1))
     rule = "paper" if cluster.get("concurrency") == "whole" else None
     options = {"size": size, "vm_cost": 0.02 / HOUR, "concurrency": "fractional", "reuse": rule, **cluster}
-    facts = JointFacts(cluster=Cluster(**options), classes=classes, services=services, whole="no")
+    facts = JointFacts(estimates="paper", cluster=Cluster(**options), classes=classes, services=services, whole="no")
     return Spec(problem="joint", facts=facts)
 
 
@@ -119,7 +125,8 @@ def wild_spec(seed: int, **cluster: Any) -> Spec:
         **cluster,
     }
     return Spec(
-        problem="joint", facts=JointFacts(cluster=Cluster(**options), classes=classes, services=services, whole="no")
+        problem="joint",
+        facts=JointFacts(estimates="paper", cluster=Cluster(**options), classes=classes, services=services, whole="no"),
     )
 
 

@@ -39,7 +39,10 @@ def drawn(seed: int) -> Spec:
         )
     service = Service(name="s", rate=Range(10.0, 40.0), service_rate=15.0, delay=0.1, response=0.6, penalty=1e-7)
     cluster = Cluster(size=int(rng.integers(6, 14)), vm_cost=0.01 / 3600.0, reuse="paper")
-    return Spec(problem="joint", facts=JointFacts(cluster=cluster, classes=tuple(classes), services=(service,)))
+    return Spec(
+        problem="joint",
+        facts=JointFacts(estimates="paper", cluster=cluster, classes=tuple(classes), services=(service,)),
+    )
 
 
 @pytest.mark.parametrize("solver", ["highs", "glpk", "scip", "greedy"])
@@ -69,7 +72,8 @@ def test_one_stage_is_a_map_only_class_to_the_last_digit() -> None:
     phase = JobClass(name="c", map=MapPhase(tasks=70, avg=9.3, max=20.1), slots=Slots(map=3, reduce=1), **shared)
     cluster = Cluster(size=40, vm_cost=0.01 / 3600.0, reuse="paper")
     ours, theirs = (
-        solve(Spec(problem="joint", facts=JointFacts(cluster=cluster, classes=(node,)))) for node in (stage, phase)
+        solve(Spec(problem="joint", facts=JointFacts(estimates="paper", cluster=cluster, classes=(node,))))
+        for node in (stage, phase)
     )
     assert ours.objective == theirs.objective
     one, other = (result.plan.document()["periods"][0]["classes"]["c"] for result in (ours, theirs))
@@ -86,7 +90,7 @@ def test_queues_say_task_slots() -> None:
 
 
 def test_a_path_beyond_the_deadline_is_impossible() -> None:
-    text = """problem joint
+    text = """problem joint, estimates = paper
 cluster { size = 60 vms, vm_cost = 1 cent/h, reuse = paper }
 class funnel {
   stage scan  { tasks = 200, avg = 9 s, max = 21 s }

@@ -115,7 +115,7 @@ def text_of(drawn: Drawn) -> str:
 
 
 def _lines(drawn: Drawn) -> Iterator[str]:
-    yield 'problem capacity "drawn"'
+    yield 'problem capacity "drawn", estimates = paper'
     if drawn.whole is not None:
         yield f"whole = {drawn.whole}"
     if drawn.period != 1.0:
