@@ -169,9 +169,8 @@ def mean_time(tasks: Floats, slots: Floats, shape: Shape) -> Floats:
             found[some] = of_some(tasks[some], slots[some])
     longest = {"spread": shape[2], "sum": 1.0 + shape[1] + shape[2]}.get(shape[0], np.inf)
     with np.errstate(invalid="ignore"):
-        most = np.where(
-            all_run | (slots > 1.0), np.where(all_run, longest, waves + longest * (1.0 - 1.0 / slots)), waves
-        )
+        most = np.where(slots > 1.0, waves + longest * (1.0 - 1.0 / slots), waves)
+    most = np.where(all_run & (tasks > 1.0), longest, most)
     return np.clip(found, np.maximum(waves, 1.0), most)
 
 

@@ -161,7 +161,7 @@ def test_markdown_shows_names_as_they_are(capacity: Report) -> None:
     text = markdown(capacity)
     assert text.startswith("# Nightly analytics on rented machines\n\n**Rent 539 m5")
     assert "| twitter | 10 | 0 | 270 |" in text
-    assert ">  15 |   deadline = 15 min" in text
+    assert ">  16 |   deadline = 15 min" in text
     hostile = Report("<script>x</script> | `a`", "*b*", "", ())
     assert markdown(hostile).startswith("# &lt;script\\>x&lt;/script\\> \\| \\`a\\`\n\n**\\*b\\***")
 

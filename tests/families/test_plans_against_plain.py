@@ -41,9 +41,14 @@ def class_text(file: str) -> str:
 
 
 def test_capacity_with_stages() -> None:
-    plan = mrdsl.simulate(mrdsl.load(shared("specs/stages.mrspec")), runs=RUNS, jobs=8, seed=5).plan
-    users, slots = int(plan.of_class(0).admitted), plan.of_class(0).whole_slots.task
-    agree(plan.observed["funnel"], FUNNEL, (slots,), users, 8, 0.08)
+    """Each job has its own slots, or all of them share those of the class."""
+    text = shared("specs/stages.mrspec").read_text(encoding="utf-8")
+    for sharing in ("own", "class"):
+        spec = mrdsl.loads(text.replace("class funnel {", f"class funnel {{\n  sharing = {sharing}"))
+        plan = mrdsl.simulate(spec, runs=RUNS, jobs=8, seed=5).plan
+        users, slots = int(plan.of_class(0).admitted), plan.of_class(0).whole_slots.task
+        alone = sharing == "own"
+        agree(plan.observed["funnel"], FUNNEL, (slots // users if alone else slots,), 1 if alone else users, 8, 0.09)
 
 
 def test_capacity_with_map_and_reduce() -> None:
@@ -55,10 +60,11 @@ def test_capacity_with_map_and_reduce() -> None:
 def test_joint_with_stages() -> None:
     service = "service s { rate = 1/s, service_rate = 15/s, response = 1 s, penalty = 1 USD }"
     text = (
-        f"problem joint\ncluster {{ size = 200 vms, vm_cost = 1 cent/h }}\n{class_text('stages.mrspec')}\n{service}\n"
+        f"problem joint\ncluster {{ size = 200 vms, vm_cost = 1 cent/h, reuse = paper }}\n"
+        f"{class_text('stages.mrspec')}\n{service}\n"
     )
     # 28 jobs an hour with a deadline of 8 min: four at once.
-    text = text.replace("3..4", "28") + "minimize cost\n"
+    text = text.replace("3..4", "28, sharing = class") + "minimize cost\n"
     plan = mrdsl.simulate(mrdsl.loads(text), runs=RUNS, jobs=8, seed=5).plan
     users = int(plan.classes.at_once[0, 0])
     assert users == 4
@@ -67,7 +73,7 @@ def test_joint_with_stages() -> None:
 
 def test_bounds_with_stages_and_with_map_and_reduce() -> None:
     stages = "\n".join(re.findall(r"stage .*}", class_text("stages.mrspec")))
-    text = f"problem bounds\ncluster {{ slots {{ task = 96 }} }}\nclass a {{ {stages}\njobs = 4, think = 0 s }}\n"
+    text = f"problem bounds\ncluster {{ slots {{ task = 96 }} }}\nclass a {{ {stages}\njobs = 4, think = 0 s, sharing = class }}\n"
     plan = mrdsl.simulate(mrdsl.loads(text + "estimate completion\n"), runs=RUNS, jobs=8, seed=5).plan
     agree(plan.observed["a"], FUNNEL, (96,), 4, 8, 0.08)
     phases = "\n".join(re.findall(r"(?:map|shuffle|reduce) +{[^}]*}", class_text("slack.mrspec"))[:3])

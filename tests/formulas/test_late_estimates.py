@@ -7,7 +7,7 @@ import pytest
 import mrdsl
 from tests.shared_data import shared
 
-CHAIN = """problem capacity "two stages"
+CHAIN = """problem capacity "two stages", estimates = {estimates}
 vm m {{ on_demand {{ price = 1 USD/h }} }}
 class c {{
   stage read {{ tasks = 4, avg = 5 s, max = 6 s }}
@@ -31,16 +31,38 @@ minimize cost
     ],
 )
 def test_the_path_with_startup_and_delays_decides(guarantee: str, delay: int, deadline: int, code: str) -> None:
-    spec = mrdsl.loads(CHAIN.format(guarantee=guarantee, delay=delay, deadline=deadline))
+    spec = mrdsl.loads(CHAIN.format(guarantee=guarantee, delay=delay, deadline=deadline, estimates="paper"))
     assert [each.code for each in mrdsl.check(spec) if each.severity == "error"] == [code]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "deadline", "codes"),
+    [
+        ("lower", 15, []),
+        ("average", 16, ["late-by-estimate"]),  # halfway between 15 and 19 s
+        ("average", 17, []),
+        ("upper", 18, ["impossible-deadline"]),
+        ("upper", 19, []),
+        ("mean", 14, ["impossible-deadline"]),
+        ("mean", 15, ["late-by-estimate"]),  # some tasks take longer than the average
+        ("mean", 18, []),
+    ],
+)
+def test_with_a_slot_for_every_task_a_job_takes_its_longest_path(
+    guarantee: str, deadline: int, codes: list[str]
+) -> None:
+    spec = mrdsl.loads(CHAIN.format(guarantee=guarantee, delay=3, deadline=deadline, estimates="scheduling"))
+    late = [each for each in mrdsl.check(spec) if each.severity == "error"]
+    assert [each.code for each in late] == codes
+    assert not any("estimates" in each.hint for each in late)
 
 
 @pytest.mark.parametrize(("name", "cost"), [("one_wave", 0.20), ("one_task_59_min", 1.0)])
 def test_the_hint_of_a_late_estimate_gives_a_plan(name: str, cost: float) -> None:
-    """By hand: six slots of one VM end eight tasks within (72 - 10) / 6 + 10 s, and one slot ends the one task."""
+    """By hand: a slot for each of eight tasks ends them within 10 s, and one slot ends the one task in 59 min."""
     text = shared(f"cases/{name}.mrspec").read_text(encoding="utf-8")
-    (late,) = [each for each in mrdsl.check(mrdsl.loads(text)) if each.code == "late-by-estimate"]
+    (late,) = [each for each in mrdsl.check(mrdsl.loads(text + "\nestimates = paper\n")) if each.severity == "error"]
+    assert late.code == "late-by-estimate"
     assert "`estimates = scheduling` at the top" in late.hint
-    head, _, rest = text.partition("\n")
-    result = mrdsl.solve(mrdsl.loads(f"{head}\nestimates = scheduling\n{rest}"))
+    result = mrdsl.solve(mrdsl.loads(text))
     assert (result.solution, result.value) == ("optimal", pytest.approx(cost))

@@ -84,6 +84,7 @@ class c {
   deadline = 3 min
   penalty = 1 USD
   distribution = fixed
+  sharing = class
 }
 minimize cost
 """

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.exact import shared
 from mrdsl.checking.rows import Rows
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
@@ -39,6 +40,7 @@ from mrdsl.model.check import (
 from mrdsl.model.ledger import Ledger
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.estimates import PAPER
 from mrdsl.spec.spec import Spec
 
 
@@ -227,6 +229,9 @@ def _misfit(facts: CapacityFacts, plan: CapacityPlan) -> str:
         return "the plan is of other classes"
     if any_stages(facts.classes) and list(plan.stages) != [len(stages) for stages in stages_of(facts.classes)]:
         return "the plan is of classes of other stages"
+    printed = facts.estimates == PAPER or plan.wholeness == NO
+    if plan.own.tolist() != ([] if printed else (~shared(facts.classes)).tolist()):
+        return "the plan is of classes whose jobs share slots otherwise"
     if plan.mix is not None:
         mix = plan.mix
         if list(mix.types) != [vm.name for vm in facts.vms]:

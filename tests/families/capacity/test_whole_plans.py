@@ -272,7 +272,9 @@ def test_where_packing_fails_jobs_may_go_to_another_type() -> None:
     there = (OnType(name="small", slots=Slots(map=1, reduce=1)),)
     lists = {"fifths": ("m5", "small")}
     classes = [replace(node, types=lists.get(node.name, ("m5",)), on=there) for node in facts.classes]
-    types = whole(Spec(problem="capacity", facts=CapacityFacts(estimates="paper", vms=(vm, small_vm), classes=tuple(classes))))
+    types = whole(
+        Spec(problem="capacity", facts=CapacityFacts(estimates="paper", vms=(vm, small_vm), classes=tuple(classes)))
+    )
     result = mrdsl.solve(types, "highs")
     assert result.value == pytest.approx(2 * 0.192 + 0.01)
     assert isinstance(result.plan, CapacityPlan)
