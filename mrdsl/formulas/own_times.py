@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -309,20 +309,6 @@ def job_times(
     stages = stages_of(classes) if some else [()] * len(classes)
     staged = np.array([bool(each) for each in stages])[of_class] if some else np.zeros(len(of_class), dtype=bool)
     bare = is_given | printed
-
-    def described() -> _Means:
-        simulated = _simulated(classes, stages)
-        return _Means(
-            *_phases(classes, p, of_class, speed, shortest),
-            np.where(reducing, p.shuffle_first_avg - p.shuffle_avg, 0.0),
-            p.outside[1] + np.zeros_like(speed),
-            staged,
-            *_parts(classes, stages, of_class, speed),
-            {row: classes[index] for row, index in enumerate(of_class.tolist()) if index in simulated},
-            speed,
-            model.simulated,
-        )
-
     return JobTimes(
         replace(known_work(low), path=low.path),
         known_work(paper, own),
@@ -336,7 +322,31 @@ def job_times(
         ),
         np.where(bare, -np.inf, np.where(staged, p.path, np.nan_to_num(p.map_avg) + low.constant)),
         np.where(reducing & ~bare, p.shuffle_avg + p.reduce_avg, 0.0),
-        described,
+        partial(_described, classes, p, of_class, speed, shortest, staged, model.simulated),
+    )
+
+
+def _described(
+    classes: Sequence[Any],
+    p: Profile,
+    of_class: Ints,
+    speed: Floats,
+    shortest: tuple[Floats, Floats, Floats] | None,
+    staged: Flags,
+    engine: Simulated | None,
+) -> _Means:
+    """Return what the means of every row follow from."""
+    stages = stages_of(classes) if any_stages(classes) else [()] * len(classes)
+    simulated = _simulated(classes, stages)
+    return _Means(
+        *_phases(classes, p, of_class, speed, shortest),
+        np.where(~p.map_only, p.shuffle_first_avg - p.shuffle_avg, 0.0),
+        p.outside[1] + np.zeros_like(speed),
+        staged,
+        *_parts(classes, stages, of_class, speed),
+        {row: classes[index] for row, index in enumerate(of_class.tolist()) if index in simulated},
+        speed,
+        engine,
     )
 
 

@@ -126,9 +126,7 @@ class Pairs:
         even if part of that slot's work is lost. The slots whose work is not lost are at most its tasks. It can
         therefore hold more slots than tasks, by the losses rounded up.
         """
-        parts = [np.where(part > 0.0, part, 1.0) for part in kept]
-        work, limits = self.work.at(of_lane).with_parts(parts[0], parts[1]), self.limits.at(of_lane)
-        limits = replace(limits, map_most=limits.map_most / parts[0], reduce_most=limits.reduce_most / parts[1])
+        work, limits = self.with_losses(of_lane, kept)
         per_vm = self.map_per_vm[of_lane], self.reduce_per_vm[of_lane]
         found = estimates.slots_per_job(work, self.completion_limit, *per_vm, limits)
         if whole:
@@ -136,6 +134,15 @@ class Pairs:
         possible = self.allowed[of_lane] & (kept[0] > 0.0) & (kept[1] > 0.0)
         possible &= estimates.kept(work, self.completion_limit, limits)
         return np.where(possible, found[0], np.inf), np.where(possible, found[1], np.inf)
+
+    def with_losses(self, of_lane: NDArray[np.int64], kept: tuple[Floats, Floats]) -> tuple[Coefficients, SlotLimits]:
+        """Return the work of one job in lanes of these types, of whose slots the parts ``kept`` last, and its range."""
+        parts = [np.where(part > 0.0, part, 1.0) for part in kept]
+        limits = self.limits.at(of_lane)
+        limits = replace(limits, map_most=limits.map_most / parts[0], reduce_most=limits.reduce_most / parts[1])
+        if self.exact.own is None or all((part == 1.0).all() for part in parts):
+            return self.work.at(of_lane).with_parts(parts[0], parts[1]), limits
+        return settled(self.exact.at(of_lane).with_parts(parts[0], parts[1]), self.completion_limit, limits), limits
 
 
 def pairs_of(facts: Typed, completion_limit: Floats, model: Model = PAPER) -> Pairs:

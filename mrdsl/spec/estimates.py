@@ -19,8 +19,8 @@ def estimates_item() -> Any:
     """Return the declaration of ``estimates`` of a spec."""
     return choice(
         (SCHEDULING, PAPER),
-        "`scheduling`, the default: `lower`, `average` and `upper` are the bounds of list scheduling if jobs have their "
-        "own slots; `paper`: they are equations (1) to (3) of paper 000",
+        "`scheduling`, the default: `lower`, `average` and `upper` are the bounds of list scheduling if jobs have "
+        "their own slots; `paper`: they are equations (1) to (3) of paper 000",
         default=None,
     )
 

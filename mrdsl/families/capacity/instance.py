@@ -287,6 +287,11 @@ class Mix:
         return float(self.penalty @ (self.expected - admitted) + self.transfer @ admitted)
 
     @cached_property
+    def work(self) -> Coefficients:
+        """The work of one job in every lane, that which is lost included; A, B and C of the shape (lanes, classes)."""
+        return self.pairs.with_losses(self.market.vm_of_lane, (self.map_kept, self.reduce_kept))[0]
+
+    @cached_property
     def possible(self) -> NDArray[np.bool_]:
         """The lanes in which each class can run."""
         return np.isfinite(self.gamma)

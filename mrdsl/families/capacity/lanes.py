@@ -307,11 +307,11 @@ class _Lanes:
         there, here = mix.sizes.parts[:, :, theirs][..., runs], mix.sizes.parts[:, :, mine][..., runs]
         room = times[:, None] * here[:, :, None] * (1.0 + SAME_SUM)
         fits = (there <= room).all(axis=(0, 1, 3))
-        work, at = mix.pairs.work, np.ix_(theirs, runs)
+        work, at = mix.work, np.ix_(others, runs)
         for each, stays in ((work.map_work, mix.map_kept), (work.reduce_work, mix.reduce_kept)):
-            most = each[mine, runs] / stays[lane, runs] * (1.0 + SAME_SUM)
-            fits &= (each[at] / np.maximum(stays[np.ix_(others, runs)], SAME_SUM) <= most).all(axis=1)
-        fits &= (work.constant[at] <= work.constant[mine, runs] + SAME_SUM).all(axis=1)
+            most = each[lane, runs] * (1.0 + SAME_SUM)
+            fits &= ((each[at] <= most) & (stays[at] > 0.0)).all(axis=1)
+        fits &= (work.constant[at] <= work.constant[lane, runs] + SAME_SUM).all(axis=1)
         if work.own is not None:
             fits &= ~work.own.exact[:, runs].any() | (theirs == mine)
         limited = np.intersect1d(limited_classes(mix), runs)

@@ -86,17 +86,17 @@ def choices_of_instance(instance: Instance) -> Choices:
 def choices_of_mix(mix: Mix) -> Choices:
     """Return the choices of the classes in every lane in which they can run, repeated lost work included."""
     pairs, jobs = mix.pairs, {}
-    work, limits, left = pairs.work, pairs.limits, pairs.completion_limit - pairs.work.constant
+    work, limits, left = mix.work, pairs.limits, pairs.completion_limit - mix.work.constant
     for lane, index in zip(*(axis.tolist() for axis in mix.possible.nonzero()), strict=True):
         at, kept = (int(mix.market.vm_of_lane[lane]), index), (mix.map_kept[lane, index], mix.reduce_kept[lane, index])
         jobs[lane, index] = _Job(
-            (float(work.map_work[at] / kept[0]), float(work.reduce_work[at] / kept[1])),
-            float(left[at]),
+            (float(work.map_work[lane, index]), float(work.reduce_work[lane, index])),
+            float(left[lane, index]),
             (int(limits.map_least[at]), int(limits.reduce_least[at])),
             (float(limits.map_most[at] / kept[0]), float(limits.reduce_most[at] / kept[1])),
             (round(float(mix.map_slots[lane, index])), round(float(mix.reduce_slots[lane, index]))),
             (float(pairs.map_per_vm[at]), float(pairs.reduce_per_vm[at])),
-            exact_times(work, (at[:1], at[1:]), kept),
+            exact_times(work, ((lane,), (index,))),
             float(pairs.completion_limit[index]),
         )
     return _choices(jobs)
@@ -117,10 +117,10 @@ def _choices(jobs: dict[tuple[int, int], _Job]) -> Choices:
     return Choices({place: pairs for place, pairs in found.items() if pairs}, complete)
 
 
-def exact_times(work: Coefficients, key: Any, kept: tuple[float, float] = (1.0, 1.0)) -> OwnTimes | None:
-    """Return the exact times of one job, of which the parts ``kept`` of its slots do work that is not lost."""
+def exact_times(work: Coefficients, key: Any) -> OwnTimes | None:
+    """Return the exact times of one job."""
     own = None if work.own is None else work.own.at(key)
-    return own.with_parts(*map(np.asarray, kept)) if own is not None and bool(own.exact.all()) else None
+    return own if own is not None and bool(own.exact.all()) else None
 
 
 def steps(pairs: tuple[Pair, ...], fewest: Pair) -> Iterator[Pair]:
@@ -379,18 +379,18 @@ def whole_points(mix: Mix, lane: int, index: int) -> tuple[Floats, Floats] | Non
 
 def _curve(mix: Mix, lane: int, index: int) -> _Curve:
     assert mix.sizes is not None
-    pairs, vm = mix.pairs, int(mix.market.vm_of_lane[lane])
+    pairs, vm, work = mix.pairs, int(mix.market.vm_of_lane[lane]), mix.work
     at, kept = (vm, index), (float(mix.map_kept[lane, index]), float(mix.reduce_kept[lane, index]))
-    work, limits, parts = pairs.work, pairs.limits, mix.sizes.parts
+    limits, parts = pairs.limits, mix.sizes.parts
     sizes = [mix.sizes.of(int(mix.sizes.keys[kind, vm, index])) for kind in (0, 1)]
     return _Curve(
-        (float(work.map_work[at]) / kept[0], float(work.reduce_work[at]) / kept[1]),
-        float(pairs.completion_limit[index] - work.constant[at]),
+        (float(work.map_work[lane, index]), float(work.reduce_work[lane, index])),
+        float(pairs.completion_limit[index] - work.constant[lane, index]),
         (float(limits.map_least[at]), float(limits.reduce_least[at])),
         (float(limits.map_most[at]) / kept[0], float(limits.reduce_most[at]) / kept[1]),
         (parts[0, :, vm, index], parts[1, :, vm, index]),
         (_fitting(*sizes), _fitting(*sizes[::-1])),
-        exact_times(work, (at[:1], at[1:]), kept),
+        exact_times(work, ((lane,), (index,))),
         float(pairs.completion_limit[index]),
     )
 

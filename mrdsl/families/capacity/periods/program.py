@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.contracts.family import ArrayForm
+from mrdsl.core.lazy import kept
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.watching import look
 from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
 from mrdsl.families.capacity.forms import as_solved
-from mrdsl.families.capacity.instance import mix_of
+from mrdsl.families.capacity.instance import Mix, mix_of
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.models.arrays import Pairs, Written, decoded, program_of
@@ -39,6 +40,8 @@ from mrdsl.families.capacity.periods.plan import PeriodsPlan, plan_of_periods
 from mrdsl.families.capacity.periods.table import FEE, horizon_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.model.market import added_price
+from mrdsl.spec.columns import words
+from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -139,6 +142,9 @@ class Alike:
         pairs, program = self.written.pairs, self.written.program
         market = self._market(prices)
         mix = replace(pairs.mix, low=low, expected=expected, market=market)
+        if len(mix.own):
+            shown = self._shown(tuple((expected > 1.0).tolist()))
+            mix = replace(mix, own=shown.own, pairs=replace(mix.pairs, estimates=shown.pairs.estimates))
         costs = program.costs
         if prices:
             costs = np.concatenate([market.prices, costs[len(market.offers) :]])
@@ -160,6 +166,15 @@ class Alike:
         decode = partial(decoded, replace(pairs, mix=mix), self.relax)
         block = _block(changed, offers, self.jobs, decode)
         return block.with_savings(covered_types(self.facts, prices)).compared(self.spec)
+
+    def _shown(self, several: tuple[bool, ...]) -> Mix:
+        """Return the mix with the bounds of classes of ``several`` jobs at most, and of others."""
+        first = spec_of_period(self.spec, 0)
+        jobs = [Range(0.0, 2.0 if each else 1.0) for each in several]
+        classes = tuple(replace(node, jobs=each) for node, each in zip(first.facts.classes, jobs, strict=True))
+        return kept(
+            self.facts, f"shown {several}", lambda: mix_of(replace(first, facts=replace(first.facts, classes=classes)))
+        )
 
     def _market(self, prices: Prices) -> Market:
         market = self.written.pairs.mix.market
@@ -195,6 +210,10 @@ def alike_blocks(spec: Spec, relax: bool, bound: bool = False) -> Alike | None:
     mix = mix_of(first) if prices_of(spec, 0) else solved_mix(first)
     if mix.wholeness == MACHINES or mix.sizes is not None or mix.together.any():
         return None
+    several = periods_of(spec).expected > 1.0
+    bound_by = np.isin(words(first.facts.classes, "guarantee"), ("average", "upper")) & (mix.stages == 0)
+    if len(mix.own) and (bound_by & several.any(axis=0) & ~several.all(axis=0)).any():
+        return None  # one job and several ones have other bounds
     mix = replace(mix, expected=periods_of(spec).expected.max(axis=0))  # slots beyond the fewest grow with the jobs
     written = program_of(mix, relax, bound)
     rows = [number for number, name in enumerate(written.names) if name.startswith("admitted[")]
