@@ -155,9 +155,9 @@ class JobTimes:
         if means.nodes:
             return None
         tasks = (each for kind in (means.maps, means.reduces, means.parts) for each in vars(kind).values())
-        parts = *tasks, means.first, means.fixed, means.staged, means.of_part, *self.caps, *self.reduce_cap, self.path
+        parts = *tasks, means.first, means.fixed, means.staged, means.of_part, self.path, self.reduce_path
         works = (each for work in (self.low, self.high) for each in _abc(work))
-        return b"".join(np.ascontiguousarray(each).tobytes() for each in (*parts, *works))
+        return b"".join(np.ascontiguousarray(each).tobytes() for each in (*parts, *self.caps, *self.reduce_cap, *works))
 
     def maps_by(self, name: str, rows: Ints, slots: Floats) -> Floats:
         """Return the time of a job before its reduce phase, and its constant time [s]."""

@@ -73,7 +73,8 @@ def test_joint_with_stages() -> None:
 
 def test_bounds_with_stages_and_with_map_and_reduce() -> None:
     stages = "\n".join(re.findall(r"stage .*}", class_text("stages.mrspec")))
-    text = f"problem bounds\ncluster {{ slots {{ task = 96 }} }}\nclass a {{ {stages}\njobs = 4, think = 0 s, sharing = class }}\n"
+    text = f"problem bounds\ncluster {{ slots {{ task = 96 }} }}\nclass a {{ {stages}\njobs = 4, think = 0 s }}\n"
+    text = text.replace("think", "sharing = class, think")
     plan = mrdsl.simulate(mrdsl.loads(text + "estimate completion\n"), runs=RUNS, jobs=8, seed=5).plan
     agree(plan.observed["a"], FUNNEL, (96,), 4, 8, 0.08)
     phases = "\n".join(re.findall(r"(?:map|shuffle|reduce) +{[^}]*}", class_text("slack.mrspec"))[:3])

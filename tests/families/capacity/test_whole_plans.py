@@ -507,7 +507,8 @@ def test_jobs_on_the_machines_of_whole_plans_keep_their_bounds() -> None:
     for seed in range(8):
         random = np.random.RandomState(seed)
         classes = "".join(run_class(random, f"c{n}") for n in range(3))
-        spec = f'problem capacity "Runs", estimates = paper\nwhole = slots, seed = {seed}\nvm m5 {{ on_demand {{ price = 1 USD/h }} }}\n'
+        spec = f'problem capacity "Runs", estimates = paper\nwhole = slots, seed = {seed}\n'
+        spec += "vm m5 { on_demand { price = 1 USD/h } }\n"
         result = mrdsl.simulate(mrdsl.loads(f"{spec}{classes}minimize cost"), runs=1, jobs=8)
         plan = result.plan
         assert isinstance(plan, CapacityPlan)
