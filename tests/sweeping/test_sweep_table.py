@@ -19,14 +19,14 @@ minimize cost
 
 
 def test_rows_show_the_change_the_goal_and_the_vms(tmp_path: Path) -> None:
-    """A job takes (4 - 1) * 10 s / S + 10 s on S slots: 3 for 20 s; 9 slots are on 5 VMs, and 18 on 9."""
+    """Two waves of two tasks take 20 s: 6 slots are on 3 VMs, and 12 on 6."""
     spec = tmp_path / "q.mrspec"
     spec.write_text(SPEC)
     ran = CliRunner().invoke(cli, ["sweep", str(spec), "--over", "load=1,2", "-o", str(tmp_path / "s.csv"), "-j", "1"])
     assert ran.exit_code == 0
     rows = [line.split() for line in ran.stdout.splitlines()]
     assert rows[1] == ["load", "goal", "[USD]", "termination", "m5", "on_demand"]
-    assert rows[3:] == [["1", "1", "optimal", "5"], ["2", "1.8", "optimal", "9"]]
+    assert rows[3:] == [["1", "0.6", "optimal", "3"], ["2", "1.2", "optimal", "6"]]
     assert "plan.vms.m5.on_demand" in (tmp_path / "s.csv").read_text().splitlines()[0].split(",")
 
 

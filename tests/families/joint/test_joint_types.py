@@ -111,7 +111,7 @@ def test_one_type_is_a_cluster_of_one_kind(tmp_path: Path) -> None:
     (tmp_path / "day.csv").write_text("sort,checkout\n30,120\n12,160\n3,40\n", encoding="utf-8")
     plans = []
     for name, cluster in (
-        ("kind", "cluster { size = 28, vm_cost = 0.05 EUR/h, reuse = paper }"),
+        ("kind", "cluster { size = 28, vm_cost = 0.05 EUR/h }"),
         ("type", "cluster { period = 1 h }\nvm a { on_demand { price = 0.05 EUR/h }, available = 28 }"),
     ):
         path = tmp_path / f"{name}.mrspec"
