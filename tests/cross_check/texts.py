@@ -31,7 +31,10 @@ def capacity(draw: Random) -> str:
         reserved = (
             f"\n  reserved {{ price = {_number(float(price) * share)} USD/h, available = {_pick(draw, 0, 1, 7, 400)} }}"
         )
-    lines = ['problem capacity "drawn"', f"vm m {{\n  on_demand {{ price = {price} USD/h }}{reserved}\n}}"]
+    lines = [
+        'problem capacity "drawn", estimates = paper',
+        f"vm m {{\n  on_demand {{ price = {price} USD/h }}{reserved}\n}}",
+    ]
     for name in _names(draw, "c", 1, 4):
         high = _pick(draw, 1, 2, 3, 20, 500)
         low = _pick(draw, 0, 0, 1, high // 2, high)
@@ -54,7 +57,7 @@ def extreme(draw: Random) -> str:
 def stages(draw: Random) -> str:
     """Classes of one to six stages, and of phases at times, in each family that has them; joint's keep their deadlines."""
     problem = _pick(draw, "capacity", "bounds", "joint")
-    lines = [f'problem {problem} "drawn"']
+    lines = [f'problem {problem} "drawn", estimates = paper']
     lines += {
         "capacity": ["vm m {\n  on_demand { price = 0.2 USD/h }\n  reserved { price = 0.1 USD/h, available = 7 }\n}"],
         "joint": [f"cluster {{ size = {_pick(draw, 5, 20, 30)} vms, vm_cost = 2 cent/h }}"],
@@ -108,7 +111,7 @@ def schedule(draw: Random) -> str:
 
 def bounds(draw: Random) -> str:
     """Slots for deadlines by each estimate."""
-    lines = ['problem bounds "drawn"']
+    lines = ['problem bounds "drawn", estimates = paper']
     for name in _names(draw, "c", 1, 3):
         body, least = _profile(draw)
         guarantee = _pick(draw, "lower", "average", "upper", "waves", "waves", "fractional_waves")
@@ -138,7 +141,7 @@ def joint(draw: Random) -> str:
         f"  sharing = {sharing}",
         f"  {at_once}",
     ]
-    lines = ['problem joint "drawn"', "cluster {\n" + "\n".join(cluster) + "\n}"]
+    lines = ['problem joint "drawn", estimates = paper', "cluster {\n" + "\n".join(cluster) + "\n}"]
     for name in _names(draw, "c", 1 if sharing == "partitioned" else 0, 2):
         a, b, c = draw.uniform(1, 3000), draw.uniform(1, 3000), draw.uniform(0, 200)
         high = _pick(draw, 0.4, 1.0, 2.0, 7.5)

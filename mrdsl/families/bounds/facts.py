@@ -104,7 +104,9 @@ class JobClass(ArrivingClass, ProfiledClass):
         "time", "by when a job must be done, for `minimize slots`", default=None, above=0.0, symbol="D"
     )
     sharing: str | None = sharing_item()
-    guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
+    guarantee: str | None = choice(
+        GUARANTEES, "which estimate meets the deadline; default mean, average with `estimates = paper`", default=None
+    )
     profiled_on: OptionalQuantity = quantity(
         "data", "the input that the profile was measured on", default=None, above=0.0
     )

@@ -174,7 +174,8 @@ class JobClass(AdmittedClass):
     sharing: str | None = sharing_item()
     guarantee: str | None = choice(
         (*GUARANTEES, "mean"),
-        "which estimate meets the deadline, default average; p95: 95 % of the jobs do, in simulation",
+        "which estimate meets the deadline, default mean, or average in fractions and with `estimates = paper`; p95: "
+        "95 % of the jobs do, in simulation",
         default=None,
         percentiles=True,
     )

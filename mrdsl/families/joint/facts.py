@@ -150,7 +150,9 @@ class JobClass(AdmittedClass):
     penalty: Quantity = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p_M")
     sharing: str | None = sharing_item()
     guarantee: str | None = choice(
-        (*GUARANTEES, "mean"), "which estimate meets the deadline; default average", default=None
+        (*GUARANTEES, "mean"),
+        "which estimate meets the deadline; default mean, average in fractions or with `estimates = paper`",
+        default=None,
     )
     shift: Quantity = quantity("time", "how far the class's time zone is ahead of the demand table's", default=0.0)
     think: Quantity = think_item()

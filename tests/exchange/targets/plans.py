@@ -11,7 +11,7 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.planning.exporting import export
 
 MACHINES = """
-problem capacity "Two kinds"
+problem capacity "Two kinds", estimates = paper
 vm "m5.xlarge" {
   cores = 4
   memory = 16 GiB

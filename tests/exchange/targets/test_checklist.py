@@ -86,7 +86,7 @@ SHELL = "data/spark/nvidia/qualification__cluster_information__eventlog_4nodes_8
 
 
 def planned(log: str) -> mrdsl.Result:
-    return mrdsl.solve(mrdsl.loads(profile([shared(log)]).to_mrspec("capacity")))
+    return mrdsl.solve(mrdsl.loads(profile([shared(log)]).to_mrspec("capacity") + "estimates = paper\n"))
 
 
 @pytest.fixture(scope="module")
