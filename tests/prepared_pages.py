@@ -75,7 +75,6 @@ def _without_pygls(folder: Path, patch: Patch) -> None:
 
 
 DROWNED = (
-    ('"Quickstart"', '"Quickstart"\nestimates = paper'),
     ("penalty  = 6 USD", "penalty = 1e25 USD"),
     ("vm m5 {", "vm c5 { on_demand { price = 0.17 USD/h }, available = 7 }\nvm m5 {"),
     ("slots   { map = 2, reduce = 1 }", "slots { map = 2, reduce = 1 }\n  on c5 { speed = 0.9 }"),
