@@ -371,7 +371,7 @@ def runs_nowhere(facts: Typed, pairs: Pairs, index: int, whole: bool, place: Spa
     later = show(MINUTE * (least * 1.1 // MINUTE + 1.0), "time")
     hint = f"write a {written.split()[0]} above {show(least, 'time')}, such as `{written} {later}`"
     hint += "; the nearer it is, the more VMs it needs"
-    return too_late(node, by, (limit, least, path), how, place, hint)
+    return too_late(facts, node, by, (limit, least, path), how, place, hint)
 
 
 def unused_spot(facts: Typed, node: Any) -> Iterator[Diagnostic]:
