@@ -42,7 +42,13 @@ def write(folder: Path, count: int) -> None:
         f"reserved {{ price = {0.6 * p:.6f} USD/h, available = {r} }} }}"
         for i, (c, m, p, r) in enumerate(zip(cores, memory, price, reserved, strict=True))
     ]
-    text = ['problem capacity "benchmark"', "whole = no", *vms, 'classes from "classes.csv"', "minimize cost"]
+    text = [
+        'problem capacity "benchmark"',
+        "whole = no, estimates = paper",
+        *vms,
+        'classes from "classes.csv"',
+        "minimize cost",
+    ]
     (folder / "types.mrspec").write_text("\n".join(text) + "\n", encoding="ascii")
     np.savetxt(folder / "types.csv", np.column_stack([cores, memory, price, np.round(0.6 * price, 6), reserved]))
 
