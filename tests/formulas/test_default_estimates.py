@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import mrdsl
+from mrdsl.families.capacity.periods.plan import PeriodsPlan
 from mrdsl.planning.saved_plans import fingerprint, read_saved
 from mrdsl.planning.verified_plans import verify
 
@@ -83,3 +85,49 @@ def test_a_plan_of_version_5_has_the_estimates_of_the_paper(family: str, said: s
     assert found.kept, found.found
     assert found.result.spec.facts.estimates == ("scheduling" if scheduling else "paper")
     assert read_saved(json.dumps(document)).result.spec.facts.estimates == ("scheduling" if scheduling else None)
+
+
+SPOT = """problem capacity "half on spot"
+vm m {
+  cores = 4
+  on_demand { price = 0.24 USD/h }
+  spot { price = 0.121 USD/h, interruptions = 0.0003/h }
+}
+class c {
+  map { tasks = 120, avg = 30 s, max = 42 s }
+  slots { map = 4, reduce = 1 }
+  jobs = 6..6, deadline = 15 min, penalty = 9 USD, spot = 50%
+}
+minimize cost
+"""
+
+
+def test_a_tiny_part_of_lost_work_takes_no_slot_more() -> None:
+    """Four slots take more than 120 * 30 s / 4 = 15 min; three jobs of five slots are on four VMs, firm and on spot."""
+    result = mrdsl.solve(mrdsl.loads(SPOT))
+    assert result.value == pytest.approx(4 * 0.24 + 4 * 0.121)
+    assert str(result.solution) == "optimal"
+
+
+PERIODS = """problem capacity "eight jobs at night, one by day"
+vm m { on_demand { price = 1 USD/h } }
+demand { periods = 3, from = "day.csv" }
+class c {
+  map { tasks = 50, avg = 20 s, max = 50 s }
+  slots { map = 1, reduce = 1 }
+  jobs = 8, deadline = 5 min, penalty = 99 USD
+}
+minimize cost
+"""
+
+
+@pytest.mark.parametrize("solver", ["auto", "highs", "direct"])
+def test_a_class_has_one_job_in_some_periods(solver: str, tmp_path: Path) -> None:
+    """Four slots have 1000 s of work. A job alone takes at most 950 s / 4 + 50 s, one of several 900 s / 4 + 100 s."""
+    (tmp_path / "day.csv").write_text("c\n8\n1\n0\n", encoding="utf-8")
+    (tmp_path / "day.mrspec").write_text(PERIODS, encoding="utf-8")
+    result = mrdsl.solve(mrdsl.load(tmp_path / "day.mrspec"), solver)
+    assert result.value == pytest.approx(4 * 8 + 4)
+    plan = result.plan_of(PeriodsPlan)
+    uppers = [float(plan.of_period(number).completion_upper[0]) for number in range(2)]
+    assert uppers == pytest.approx([900 / 4 + 100, 950 / 4 + 50])
