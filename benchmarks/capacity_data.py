@@ -83,7 +83,8 @@ def write(folder: Path, count: int) -> int:
         lines = [",".join(("name", *header)), *(f"c{i + 1}," + ",".join(row) for i, row in enumerate(cells))]
         (folder / name).write_text("\n".join(lines) + "\n", encoding="ascii")
     head = (
-        f'problem capacity "benchmark"\nwhole = no, estimates = paper\nvm m5 {{\n  on_demand {{ price = {PRICES["on_demand"]} USD/h }}\n'
+        'problem capacity "benchmark"\nwhole = no, estimates = paper\n'
+        f"vm m5 {{\n  on_demand {{ price = {PRICES['on_demand']} USD/h }}\n"
         f"  reserved {{ price = {PRICES['reserved']} USD/h, available = {available} }}\n}}\n"
     )
     (folder / "table.mrspec").write_text(head + 'classes from "classes.csv"\nminimize cost\n', encoding="ascii")
