@@ -24,7 +24,7 @@ LOG = "data/spark/nvidia/e2e__join_agg_on_yarn_eventlog.zstd"
 
 @pytest.fixture(scope="module")
 def result() -> mrdsl.Result:
-    return mrdsl.solve(mrdsl.loads(profile([shared(LOG)]).to_mrspec("capacity")))
+    return planned(LOG)
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +235,9 @@ def test_yarn(what: str, hadoop: dict[str, Any]) -> None:
 @pytest.fixture(scope="module")
 def dataproc() -> dict[str, Any]:
     yaml = pytest.importorskip("yaml")
-    two = mrdsl.loads(profile([shared(LOG)]).to_mrspec("capacity") + "subject to { vms(machine) >= 2 }\n")
+    two = mrdsl.loads(
+        profile([shared(LOG)]).to_mrspec("capacity") + "estimates = paper\nsubject to { vms(machine) >= 2 }\n"
+    )
     found = mrdsl.export(mrdsl.solve(two), "dataproc", vms={"machine": "n2-standard-32", "master": "n2-standard-4"})
     assert not found.diagnostics
     config: dict[str, Any] = yaml.safe_load(found.files["dataproc.yaml"])["config"]
