@@ -59,8 +59,8 @@ def is_step(function: Callable[..., Any]) -> bool:
 
 def modules_of_methods() -> Iterable[ModuleType]:
     for problem in SHIPPED:
-        package = import_module(f"mrdsl.families.{problem}.methods")
-        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        package = import_module(f"mrdsl.families.{problem}")
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield import_module(found.name)
 
 
@@ -108,7 +108,7 @@ def test_the_methods_of_a_family_are_the_pipelines_that_serve_it(problem: str) -
 @every_pipeline
 def test_every_step_is_the_familys_own_and_takes_its_parameters(problem: str, name: str) -> None:
     for step in pipelines()[problem, name].steps:
-        assert function_named(step["call"]).__module__.startswith(f"mrdsl.families.{problem}.methods.")
+        assert function_named(step["call"]).__module__.startswith(f"mrdsl.families.{problem}.")
     assert steps_of(registry.find(name), problem, {})
 
 
