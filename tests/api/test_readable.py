@@ -14,7 +14,7 @@ from mrdsl.families import SHIPPED
 
 MODELS = Path(str(resource("models")))
 
-TEXT = """problem capacity "Less < more"
+TEXT = """problem capacity "Less < more", estimates = paper
 param load = 1
 vm m5 { on_demand { price = 0.2 USD/h } }
 class a { map { tasks = 4, avg = 10 s, max = 10 s }, slots { map = 2, reduce = 1 }
