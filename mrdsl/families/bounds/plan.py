@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.contracts.family import GIVE, Operated, Setting
-from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart
 from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Outcome, Plan, Result, Table, Trace, lacking, plain
 from mrdsl.core.rounding import SAME_SUM
@@ -31,7 +30,7 @@ from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from mrdsl.core.charts import Bar, Graph
+    from mrdsl.core.charts import Bar, Chart, Graph
 
 
 @dataclass(frozen=True)
@@ -323,6 +322,8 @@ def _decision(plan: BoundsPlan) -> str:
 
 
 def _charts(plan: BoundsPlan) -> list[Chart]:
+    from mrdsl.core.charts import BarChart, Interval, IntervalChart
+
     named = list(enumerate(plan.names[:SHOWN]))
     rows = tuple(Interval(name, _times(plan, i, name), float(plan.deadline[i])) for i, name in named)
     slots = BarChart(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from mrdsl.contracts.family import SET, Operated, Setting
-from mrdsl.core.charts import BarChart, Chart
 from mrdsl.core.result import Outcome, Plan, Result, Table, plain
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.tables import Rows
@@ -21,7 +20,7 @@ from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from mrdsl.core.charts import Bar, Graph
+    from mrdsl.core.charts import Bar, Chart, Graph
 
 
 SHOWN = 40
@@ -243,6 +242,8 @@ _ASSUMPTIONS = (
 def _delays(plan: DeadlinePlan) -> Chart:
     parts = {"duration": plan.duration[:SHOWN].tolist(), "slack": plan.slack[:SHOWN].tolist()}
     names = tuple(plan.names[:SHOWN])
+    from mrdsl.core.charts import BarChart
+
     return BarChart("Delay of every task", names, parts, y_label="time [s]", stacked=True, horizontal=True)
 
 
