@@ -255,6 +255,11 @@ def _held(folder: Path, patch: Patch) -> None:
     patch.setattr(sys, "_held_for_a_test", holder, raising=False)
 
 
+def _not_enough(folder: Path, patch: Patch) -> None:
+    """The solver is asked although the first plan is proven."""
+    patch.setattr("mrdsl.planning.solve_spec._Run._is_enough", lambda *_: False)
+
+
 def _lost(folder: Path, patch: Patch) -> None:
     """A Dask cluster whose scheduler goes away at once."""
     from tests.sweeping.cluster import Cluster
@@ -286,6 +291,7 @@ BAD: dict[str, Callable[[Path, Patch], None]] = {
     "system-refuses": _raising(MemoryError()),
     "missing-extra": _without_pygls,
     "lost-scheduler": _lost,
+    "better-plan": _not_enough,
     "missing-solver": lambda folder, patch: patch.setattr("mrdsl.solving.registry._importable", lambda *_: False),
     "other-sweep": lambda folder, patch: _text(folder / "out.csv.part", '{"sweep": "another"}\n'),
     "solver-failed": _crashing,

@@ -105,6 +105,7 @@ def test_a_named_solver_and_limits_of_the_user_decide(
 def test_without_a_known_plan_the_search_goes_on(searched: list[int | None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", 1)
     monkeypatch.setattr(direct, "direct", lambda *_: None)
+    monkeypatch.setattr(direct, "with_comparisons", lambda *_: None)
     assert mrdsl.solve(spec(CONTAINERS)).termination == "optimal"
     assert set(searched) == {None}
 

@@ -8,8 +8,7 @@ from functools import partial
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.methods.frugal import free_slots, phase_due, rent_slots, slots_for_rest, spread
-from mrdsl.families.schedule.methods.policy import run_own
-from mrdsl.families.schedule.methods.policy import slots_for
+from mrdsl.families.schedule.methods.policy import run_own, slots_for
 from mrdsl.simulation.fleet import MAP
 from mrdsl.simulation.scheduling import JobRun, Simulation
 

@@ -23,7 +23,6 @@ from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, stage_counts
 from mrdsl.formulas.mapreduce import Floats, Profile
-from mrdsl.reporting.report import Shown
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.blocks import Stage, any_stages, dags_of
 from mrdsl.spec.columns import column, names_of
@@ -31,6 +30,7 @@ from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Chart, Graph
+    from mrdsl.reporting.report import Shown
 
 
 @dataclass(frozen=True)
@@ -303,6 +303,8 @@ NAMED = 3
 
 def report(spec: Spec, result: Result) -> Shown:
     """Report completion times, or the slots that meet the deadlines, with the deadlines and the observations."""
+    from mrdsl.reporting.report import Shown
+
     plan = result.plan
     assert isinstance(plan, BoundsPlan)
     return Shown(_decision(plan), tuple(_charts(plan)), _assumptions(plan))

@@ -18,7 +18,11 @@ Ints = NDArray[np.int64]
 def rentals_of(facts: CapacityFacts, plan: CapacityPlan) -> list[Rental]:
     """Return the VMs of a plan, for one period."""
     bought = plan.mixture.bought
-    return [Rental(each.vm, each.vms, 0.0, facts.period, each.way, each.term) for each in bought if each.vms != 0.0]
+    return [
+        Rental(each.vm, each.vms, 0.0, facts.period, each.way, each.term)
+        for each in bought
+        if each.vms != 0.0 or each.term
+    ]
 
 
 def ledger_of(facts: CapacityFacts, plan: CapacityPlan) -> Ledger:

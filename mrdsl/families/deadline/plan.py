@@ -15,12 +15,12 @@ from mrdsl.core.tables import Rows
 from mrdsl.core.units import show
 from mrdsl.families.deadline.network import Floats, Network, network_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
-from mrdsl.reporting.report import Shown
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Chart, Graph
+    from mrdsl.reporting.report import Shown
 
 
 SHOWN = 40
@@ -220,6 +220,8 @@ def plans() -> tuple[type[Plan], ...]:
 
 def report(spec: Spec, result: Result) -> Shown:
     """Report how much every task may slip: a table of durations and slacks."""
+    from mrdsl.reporting.report import Shown
+
     plan = result.plan
     assert isinstance(plan, DeadlinePlan)
     least = int(plan.slack.argmin())
