@@ -33,6 +33,8 @@ MIXED, FEWEST = 0.15, 2.5
 """Waves times the variance, and waves, from which a shape has stationary times."""
 TAILED, OF_TAILED = 1.0, 8.0
 """The variance above which a shape has stationary times only from so many waves on."""
+DENSE = 320
+"""Times up to which the sums over starts are products of matrices, which are faster than transforms for few times."""
 TIE = 1e-9
 """What counts as the middle between two rounded numbers."""
 TAIL = 1e-5
@@ -184,8 +186,8 @@ class _Table:
     """Numbers of one shape.
 
     ``begun``: starts of one slot up to the end of each cell of the grid; ``windows``: those in the cells before each.
-    ``longer``: the probability that a task started in one of these runs for ``beyond`` longer. ``ends``: the same of a
-    new task, ``residual`` that of a task which runs in the long term.
+    ``longer``: the probability that a task runs for more than so many cells. ``ends``: the probability that a new task
+    runs for ``beyond`` longer, ``residual`` that of a task which runs in the long term.
     """
 
     shape: Shape
@@ -197,9 +199,18 @@ class _Table:
     residual: Floats
 
     @cached_property
-    def runs(self) -> Floats:
-        """The probability that a task which runs at the end of a cell runs for each time longer, (cells, times)."""
-        return np.asarray(self.windows @ self.longer)
+    def _longer_at(self) -> Floats:
+        """``longer`` by the cell of the start and the time since then."""
+        places = np.arange(self.windows.shape[1])[:, None] + 2 * np.arange(len(self.beyond))[None, :]
+        return np.asarray(self.longer[places])
+
+    def runs(self, cells: Ints) -> Floats:
+        """Return the probability that a task which runs at the end of a cell runs for each time longer."""
+        if len(self.beyond) <= DENSE:
+            return np.asarray(self.windows[cells] @ self._longer_at)
+        size = len(self.longer)
+        some = np.conj(np.fft.rfft(self.windows[cells], size)) * np.fft.rfft(self.longer)
+        return np.asarray(np.fft.irfft(some, size)[:, : 2 * len(self.beyond) : 2])
 
     def longest_of(self, tasks: Floats) -> Floats:
         """Return the mean of the longest of some tasks."""
@@ -222,9 +233,11 @@ class _Table:
         cell = np.clip(np.searchsorted(self.begun, target), 1, len(self.begun) - 1)
         before = self.begun[cell - 1]
         within = np.clip((target - before) / np.maximum(self.begun[cell] - before, 1e-12), 0.0, 1.0)
-        runs = self.runs[cell - 1] * (1.0 - within[:, None]) + self.runs[cell] * within[:, None]
+        cells, places = np.unique(np.concatenate([cell - 1, cell]), return_inverse=True)
+        before, after = np.split(self.runs(cells)[places.reshape(-1)], 2)
+        runs = before * (1.0 - within[:, None]) + after * within[:, None]
         last_start = (cell - 0.5 + within) * STEP
-        return last_start + self._longest(1.0 - runs, slots[:, None] - 1.0, 1.0 - self.ends)
+        return np.asarray(last_start + self._longest(1.0 - runs, slots[:, None] - 1.0, 1.0 - self.ends))
 
     def _longest(self, each: Floats, count: Floats, last: Floats) -> Floats:
         """Integrate the probability that one of ``count`` tasks of a distribution, or the last one, still runs."""
@@ -247,13 +260,12 @@ def _table(shape: Shape) -> _Table:
     longer = np.concatenate([1.0 - shares, np.zeros(width + 2)])
     times = np.arange(0, width + 2, 2)
     beyond: Any = times * STEP
-    places = np.arange(width + 1)[:, None] + times[None, :]
     behind = np.concatenate([np.zeros(width), density])
     windows = np.lib.stride_tricks.sliding_window_view(behind, width + 1)[:, ::-1]
     tails: Any = np.append(np.cumsum(longer[::-1])[::-1], np.zeros(2)) * STEP
     ends: Floats = 1.0 - _share(shape, beyond)
     residual = tails[times] / max(tails[0], 1e-12)
-    return _Table(shape, np.cumsum(density), windows, longer[places], beyond, ends, residual)
+    return _Table(shape, np.cumsum(density), windows, longer, beyond, ends, residual)
 
 
 def _renewals(masses: Floats, cells: int) -> Floats:

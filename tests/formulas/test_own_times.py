@@ -303,3 +303,11 @@ minimize cost
     assert each.shape == (2, 1)
     # 4 slots for 100 s, or 2 slots for 200 s are late; one job after the other needs 4 slots
     assert (each == 4.0).all()
+
+
+@pytest.mark.parametrize("longest", [20.0, 21.0, 100.0, 1333.0])
+def test_means_of_very_long_tasks_are_verified_too(longest):
+    """Sums over starts are products of matrices up to 20 averages, and transforms beyond."""
+    counts, slots = np.array([9.0, 40.0, 400.0]), np.array([4.0, 10.0, 30.0])
+    shape = ("spread", 0.0, longest)
+    assert mean_time(counts, slots, shape) == pytest.approx(means.mean(shape, counts, slots), rel=1e-7)
