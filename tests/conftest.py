@@ -2,8 +2,8 @@
 
 Ctrl-C interrupts even if the shell started the tests in the background. The tests start hundreds of processes, and each
 would compile every module again if the environment forbids `.pyc` files. The search for cyclic garbage skips the
-thousands of collected tests. A third of the seeds of drawn tests run, and all with `--all`. If SIGTERM ends a run, as
-`.ci/run` does after its limit, the run prints which tests ran.
+thousands of collected tests. A fifth of the seeds of drawn tests run, and with `--all` every test. If SIGTERM ends a
+run, as `.ci/run` does after its limit, the run prints which tests ran.
 """
 
 import gc
@@ -23,10 +23,11 @@ settings.load_profile("without a clock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="run drawn tests with all their seeds")
+    parser.addoption("--all", action="store_true", help="run drawn tests with all their seeds, and those for a night")
 
 
-FEW_SEEDS = 6
+EACH = 5
+"""Of so many seeds of a drawn test, one runs by default."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -38,7 +39,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         test = item.nodeid.partition("[")[0]
         most[test] = max(most.get(test, 0), place)
     kept = [
-        place % 3 == 0 or most[item.nodeid.partition("[")[0]] < FEW_SEEDS
+        (place % EACH == 0 or most[item.nodeid.partition("[")[0]] < EACH) and not item.get_closest_marker("nightly")
         for item, place in zip(items, places, strict=True)
     ]
     config.hook.pytest_deselected(items=[item for item, keep in zip(items, kept, strict=True) if not keep])

@@ -222,7 +222,7 @@ class _Table:
     def stationary(self, tasks: Floats, slots: Floats) -> Floats:
         """Return the mean time after many waves: the work, and what the longest running task exceeds the others by."""
         longest = self._longest(1.0 - self.residual, slots - 1.0, 1.0 - self.ends)
-        mean = float(np.trapezoid(self.residual, self.beyond))
+        mean = float(_area(self.residual))
         return tasks / slots + longest - ((slots - 1.0) * mean + 1.0) / slots
 
     def in_waves(self, tasks: Floats, slots: Floats) -> Floats:
@@ -242,7 +242,12 @@ class _Table:
     def _longest(self, each: Floats, count: Floats, last: Floats) -> Floats:
         """Integrate the probability that one of ``count`` tasks of a distribution, or the last one, still runs."""
         done = np.clip(each, 0.0, 1.0) ** np.reshape(count, (-1, 1)) * last
-        return np.asarray(np.trapezoid(1.0 - done, self.beyond, axis=-1))
+        return _area(1.0 - done)
+
+
+def _area(values: Floats) -> Floats:
+    """Integrate values on every second cell of the grid."""
+    return np.asarray(STEP * (values[..., :-1] + values[..., 1:]).sum(axis=-1))
 
 
 @lru_cache(maxsize=2048)

@@ -42,7 +42,12 @@ def kept_after(rounds: int, one: Callable[[], None]) -> int:
 
 @pytest.mark.parametrize(
     ("one", "rounds"),
-    [(solved, 10), (solved_by_a_solver, 10), (solved_for_an_own_goal, 10), (saved_and_read, 10)],
+    [
+        (solved, 10),
+        pytest.param(solved_by_a_solver, 10, marks=pytest.mark.nightly),
+        pytest.param(solved_for_an_own_goal, 10, marks=pytest.mark.nightly),
+        pytest.param(saved_and_read, 10, marks=pytest.mark.nightly),
+    ],
 )
 def test_rounds_leave_nothing(one: Callable[[], None], rounds: int) -> None:
     tracemalloc.start()

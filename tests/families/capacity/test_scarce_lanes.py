@@ -117,7 +117,7 @@ def catalogue(classes: int, braces: str, head: str = "", seed: int = 1) -> Spec:
     return mrdsl.loads(f"problem capacity\n{head}\n{vms}\n{''.join(nodes)}minimize cost\n", folder=shared("data/cloud"))
 
 
-@pytest.mark.parametrize(("classes", "near"), [(5, 0.01), (50, 0.04)])
+@pytest.mark.parametrize(("classes", "near"), [(5, 0.01), pytest.param(50, 0.04, marks=pytest.mark.nightly)])
 def test_ten_of_each_type_of_a_region_have_a_plan_near_its_bound(classes: int, near: float) -> None:
     """Of containers whose cores and memory both have to fit, which the bound weighs as one."""
     spec = catalogue(classes, "require { cores <= 8 }, spot = no, available = 10")

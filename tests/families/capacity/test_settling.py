@@ -46,6 +46,7 @@ def solved_of_six(guarantee: str, rest: str = "") -> Any:
     return mrdsl.solve(mrdsl.loads(TEXT.format(seed=3, jobs="4..6", guarantee=guarantee, rest=rest, **wide)))
 
 
+@pytest.mark.nightly
 def test_the_plan_does_not_depend_on_the_seed_and_no_smaller_cluster_keeps_its_promise() -> None:
     found = {seed: solved(seed, "2..2") for seed in (1, 7)}
     assert {result.plan.on_demand for result in found.values()} == {6.0}

@@ -156,6 +156,7 @@ minimize cost
 """
 
 
+@pytest.mark.nightly
 def test_rentals_that_runs_share_are_paid_in_full_and_each_run_pays_for_its_own_losses() -> None:
     """One VM for 35 min holds a task of each run for 30 min; a second attempt of 30 min costs 1.5 USD."""
     spec, result, plan = solved(SHARED)

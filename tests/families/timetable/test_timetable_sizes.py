@@ -135,6 +135,7 @@ def test_unequal_numbers_are_simulated_as_planned(slots: str, rent: str) -> None
     assert [seen and seen.longest for seen in simulated.of_runs] == pytest.approx(ends)
 
 
+@pytest.mark.nightly
 def test_percentiles_with_unequal_numbers_are_kept() -> None:
     text = HEAD.format(rent="constant") + REDUCES.format(maps=8, reduces=4, runs="0 s")
     _, result, plan = solved(text.replace("deadline", "guarantee = p95\n  deadline"))
