@@ -243,24 +243,37 @@ def stopped_by_interrupt() -> Iterator[None]:
 def ended_late() -> Iterator[None]:
     """Raise LateError in the ``with`` block, wherever it is, once it has computed for the rest of the shared time.
 
-    It is for work of libraries that do not look at the clock, in the main thread.
+    It is for work of libraries that do not look at the clock, in the main thread. Python prints and forgets a LateError
+    within a callback of the garbage collector; here it is not printed, and the next tick raises another one.
     """
     left = shared_time()
     if left is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
 
+    is_reporting, report, before = False, sys.unraisablehook, signal.getsignal(signal.SIGPROF)
+
+    def lost(forgotten: Any) -> None:
+        nonlocal is_reporting
+        is_reporting = True
+        if not isinstance(forgotten.exc_value, LateError):
+            report(forgotten)
+        is_reporting = False
+
     def end(_: int, frame: FrameType | None) -> None:
-        if importer(frame) is None:
+        in_report = is_reporting or (frame is not None and frame.f_code is lost.__code__)
+        if not in_report and importer(frame) is None:
             raise LateError
 
-    before = signal.signal(signal.SIGPROF, end)
+    sys.unraisablehook = lost
+    signal.signal(signal.SIGPROF, end)
     signal.setitimer(signal.ITIMER_PROF, max(left, PAUSE), PAUSE)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.signal(signal.SIGPROF, before)
+        sys.unraisablehook = report
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from math import isnan
 from pathlib import Path
@@ -88,6 +89,37 @@ def test_another_thread_has_no_signals() -> None:
     thread.start()
     thread.join()
     assert done
+
+
+def test_what_ends_work_in_a_callback_of_the_collector_is_silent_and_comes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python prints and forgets what a destructor raises."""
+    printed: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+    ended: list[int] = []
+
+    class Slow:
+        def __del__(self) -> None:
+            ended.append(0)
+            while True:  # until the LateError that is lost here
+                pass
+
+    class Broken:
+        def __del__(self) -> None:
+            raise ValueError
+
+    def work() -> None:
+        Broken()
+        Slow()
+        while True:
+            pass
+
+    with pytest.raises(watching.LateError), watching.sharing(0.05), ended_late():
+        work()
+    assert ended == [0]
+    assert [type(each.exc_value) for each in printed] == [ValueError]
+    assert sys.unraisablehook == printed.append
 
 
 def test_a_large_model_is_not_built_beyond_the_limit() -> None:
