@@ -51,7 +51,7 @@ def soft_deadline_warnings(
     said = UNPRICED if is_own(spec.goal) else price(soft)
     yield warning(
         "soft-deadline",
-        f"by the {by}{'' if by == 'mean' else ' estimate'} jobs of class {node.name} meet their deadline{more}, "
+        f"by the {by} estimate jobs of class {node.name} meet their deadline{more}, "
         f"but by the upper estimate they take {show(float(upper[index]), 'time')}",
         node.span_of("deadline"),
         f"`guarantee = upper` {said}; write `guarantee = {by}` to accept it",
