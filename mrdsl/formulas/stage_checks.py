@@ -240,8 +240,9 @@ def too_late(
         own = facts.estimates == PAPER and node.stages and path_of(node, "upper") <= limit * (1.0 + SAME_SUM)
         other = "`estimates = scheduling` at the top" if own else "`guarantee = lower`"
         return impossible("late-by-estimate", known, place, f"{hint}; or write {other}")
-    said = f"no cluster can meet the deadline of class {node.name}, {show(limit, 'time')}: by the {by} estimate {told}"
-    return impossible("impossible-deadline", said, place, hint)
+    alone = f"its path of tasks takes {show(path, 'time')}, and " if path < least * (1.0 - SAME_SUM) else ""
+    said = f"no cluster can meet the deadline of class {node.name}, {show(limit, 'time')}"
+    return impossible("impossible-deadline", f"{said}: {alone}by the {by} estimate {told}", place, hint)
 
 
 def _promises_upper_for_several(c: Reader) -> Any:
