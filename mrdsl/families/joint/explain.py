@@ -226,7 +226,7 @@ def _why_types(spec: Spec) -> Iterator[Table | str]:
         (name, label, float(one.gamma[lane, i]), float(price * one.gamma[lane, i] / one.reuse[i]), penalty)
         for (i, name), penalty in zip(enumerate(fleet.class_names), fleet.penalty.tolist(), strict=False)
         for lane, label, price in ways
-        for one in (fleet.every[fleet.useful(lane, i, 1.0, True)[0]],)
+        for one in (fleet.every[next(iter(fleet.useful(lane, i, 1.0, True)))],)
         if np.isfinite(one.gamma[lane, i])
     ]
     per_request, penalties = spec.facts.cluster.period / 1e6, fleet.penalty[fleet.classes :]

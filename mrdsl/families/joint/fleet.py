@@ -185,30 +185,29 @@ class Fleet(InLanes):
                 found = np.maximum(found, np.where(used, times, -np.inf).max(axis=0, initial=-np.inf))
         return np.where(np.isfinite(found), found, np.nan)
 
-    def at_once(self, jobs: Floats) -> Floats:
-        """Return the whole jobs that run at the same time, for ``jobs`` (..., classes) in a period."""
-        return ceiling(jobs / self.reuse)
+    def useful(self, lane: int, unit: int, jobs: float, relax: bool) -> dict[int, float]:
+        """Return the numbers of rounds, by their place in ``every``, with the most concurrent jobs that may be of use.
 
-    def useful(self, lane: int, unit: int, jobs: float, relax: bool) -> list[int]:
-        """List the numbers of rounds, by their place in ``every``, of which one has the fewest VMs for some jobs.
-
-        Up to ``jobs`` jobs, all others need as many VMs as one of these. With fractions of jobs at once, the fewest VMs
-        of a job in a period decide.
+        All other numbers, up to ``jobs`` jobs, need as many VMs as one of these. With fractions of jobs at once, the
+        fewest VMs of a job in a period decide.
         """
         rounds = np.array([one.reuse[unit] for one in self.every])
         vms = np.array([one.gamma[lane, unit] for one in self.every])
-        if relax:
-            return [int(np.argmin(vms / rounds))]
         places = np.flatnonzero(np.isfinite(vms))
-        if len(places) <= 1 or (jobs / rounds[places]).sum() > MOST_COMPARED:
-            return places.tolist()
-        counts = [np.arange(1.0, float(ceiling(jobs / rounds[place])) + 1.0) for place in places.tolist()]
-        which = np.repeat(places, [len(each) for each in counts])
-        at_once = np.concatenate(counts)
-        held, served = at_once * vms[which], np.minimum(at_once * rounds[which], jobs)
-        order = np.lexsort((which, -served, ceiling(held)))
+        if relax or not len(places):
+            places = np.array([np.argmin(vms / rounds)])
+        most = jobs / rounds[places] if relax else ceiling(jobs / rounds[places])
+        if len(places) == 1 or most.sum() > MOST_COMPARED:
+            return dict(zip(places.tolist(), most.tolist(), strict=True))
+        which = np.repeat(places, most.astype(np.int64))
+        at_once = np.concatenate([np.arange(1.0, each + 1.0) for each in most.tolist()])
+        served = np.minimum(at_once * rounds[which], jobs)
+        order = np.lexsort((which, -served, ceiling(at_once * vms[which])))
         best = np.maximum.accumulate(np.concatenate([[0.0], served[order]]))[:-1]
-        return sorted(set(which[order[served[order] > best * (1.0 + ROUNDING)]].tolist()))
+        found: dict[int, float] = {}
+        for point in order[served[order] > best * (1.0 + ROUNDING)].tolist():
+            found[int(which[point])] = max(found.get(int(which[point]), 0.0), float(at_once[point]))
+        return dict(sorted(found.items()))
 
     def period(self, t: int) -> Fleet:
         """Return this fleet in one period only."""

@@ -43,24 +43,23 @@ def model_types(spec: Spec, fleet: Fleet, relax: bool) -> pyo.ConcreteModel:
     service_cells = [cell for cell in cells if cell[2] >= fleet.classes]
     whole = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
     jobs = fleet.high[:, : fleet.classes]
-    most = [jobs / one.reuse if relax else one.at_once(jobs) for one in fleet.every]
-    numbers = {cell: fleet.useful(*cell[1:], float(jobs[cell[0], cell[2]]), relax) for cell in class_cells}
+    most = {cell: fleet.useful(*cell[1:], float(jobs[cell[0], cell[2]]), relax) for cell in class_cells}
     limit = np.minimum(fleet.available[fleet.vm_of_lane], fleet.size)
 
     def bounds(_: Any, t: int, lane: int, unit: int) -> tuple[float, float | None]:
         held = float(limit[lane])
         if unit < fleet.classes and not spec.constraints and fleet.spot_share[unit] >= 1.0:
-            needed = max(float(fleet.every[n].gamma[lane, unit] * most[n][t, unit]) for n in numbers[t, lane, unit])
+            needed = max(float(fleet.every[n].gamma[lane, unit] * jobs) for n, jobs in most[t, lane, unit].items())
             held = min(held, needed if relax else float(ceiling(needed)))
         return 0.0, held if np.isfinite(held) else None
 
     model.vms = pyo.Var(cells, bounds=bounds, within=whole)
-    first = [cell for cell in class_cells if 0 in numbers[cell]]
-    model.at_once = pyo.Var(first, bounds=lambda _, t, lane, i: (0.0, float(most[0][t, i])), within=whole)
-    more = [(*cell, n) for cell in class_cells for n in numbers[cell] if n]
-    model.at_once_in = pyo.Var(more, bounds=lambda _, t, lane, i, n: (0.0, float(most[n][t, i])), within=whole)
+    first = [cell for cell in class_cells if 0 in most[cell]]
+    model.at_once = pyo.Var(first, bounds=lambda _, t, lane, i: (0.0, most[t, lane, i][0]), within=whole)
+    more = [(*cell, n) for cell in class_cells for n in most[cell] if n]
+    model.at_once_in = pyo.Var(more, bounds=lambda _, t, lane, i, n: (0.0, most[t, lane, i][n]), within=whole)
     at_once = {
-        cell: {n: model.at_once_in[(*cell, n)] if n else model.at_once[cell] for n in numbers[cell]}
+        cell: {n: model.at_once_in[(*cell, n)] if n else model.at_once[cell] for n in most[cell]}
         for cell in class_cells
     }
     model.rate = pyo.Var(service_cells, within=pyo.NonNegativeReals)
