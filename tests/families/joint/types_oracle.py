@@ -160,7 +160,7 @@ def text(s: dict[str, Any]) -> str:
     """Write a spec."""
     size = f", size = {s['size']}" if s["size"] else ""
     reuse = ", reuse = paper" if s["classes"] and s["classes"][0]["reuse"] == "paper" else ""
-    o = ['problem joint "drawn"', f"cluster {{ period = 1 h{size}{reuse} }}"]
+    o = ['problem joint "drawn", estimates = paper', f"cluster {{ period = 1 h{size}{reuse} }}"]
     for t in s["types"]:
         o.append(
             f"vm {t['name']} {{ on_demand {{ price = {t['price']} USD/h }}\n"
