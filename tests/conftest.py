@@ -27,23 +27,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 EACH = 5
-"""Of so many seeds of a drawn test, one runs by default."""
+"""Of so many seeds of a drawn test, one runs by default, the first one at least."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
-    places = [getattr(getattr(item, "callspec", None), "indices", {}).get("seed", 0) for item in items]
-    most: dict[str, int] = {}
-    for item, place in zip(items, places, strict=True):
-        test = item.nodeid.partition("[")[0]
-        most[test] = max(most.get(test, 0), place)
-    kept = [
-        (place % EACH == 0 or most[item.nodeid.partition("[")[0]] < EACH) and not item.get_closest_marker("nightly")
-        for item, place in zip(items, places, strict=True)
-    ]
-    config.hook.pytest_deselected(items=[item for item, keep in zip(items, kept, strict=True) if not keep])
-    items[:] = [item for item, keep in zip(items, kept, strict=True) if keep]
+    left: dict[bool, list[pytest.Item]] = {False: [], True: []}
+    for item in items:
+        place = getattr(getattr(item, "callspec", None), "indices", {}).get("seed", 0)
+        left[bool(place % EACH or item.get_closest_marker("nightly"))].append(item)
+    config.hook.pytest_deselected(items=left[True])
+    items[:] = left[False]
 
 
 def pytest_collection_finish() -> None:

@@ -105,6 +105,7 @@ def test_tasks_that_take_longer_than_the_deadline_on_average_have_no_plan(guaran
     assert code in [each.code for each in result.diagnostics]
 
 
+@pytest.mark.nightly
 def test_the_seed_settles_the_plan_and_differs_between_search_and_confirmation() -> None:
     first, again, other = (mrdsl.solve(replace(spec("p90"), seed=seed)).of(TimetablePlan).plan for seed in (3, 3, 4))
     assert first is not None

@@ -124,7 +124,10 @@ def test_plans_with_too_few_slots_are_broken() -> None:
 
 
 @pytest.mark.parametrize("rent", WAYS)
-@pytest.mark.parametrize("slots", ["map = 8, reduce = 4", "map = 6, reduce = 4", "map = 1, reduce = 3"])
+@pytest.mark.parametrize(
+    "slots",
+    ["map = 8, reduce = 4", "map = 6, reduce = 4", pytest.param("map = 1, reduce = 3", marks=pytest.mark.nightly)],
+)
 def test_unequal_numbers_are_simulated_as_planned(slots: str, rent: str) -> None:
     """Equal times of tasks make each run end as planned, on slots of several tasks or tasks of several slots."""
     text = HEAD.format(rent=rent) + REDUCES.format(maps=5, reduces=4, runs="0 s, 0 s, 3 min")
